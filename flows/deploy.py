@@ -1,0 +1,61 @@
+"""Serves a home's flows in one process: the stages, `nightly` on its schedule (UTC), and `promote`.
+
+``python -m flows.deploy --home …``. Runs until Ctrl-C; each flow run is a process of its own. The settings
+that Prefect reads when it is imported are put in place first: results persisted as JSON, telemetry off.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from flows.processes import told
+from flows.server import connect
+from rsi.settings import Deployment, Home
+
+POLL_S = 2.0
+"""How often new runs are looked for."""
+
+
+def serve(home: Home, deployment: Deployment, paused: bool) -> None:
+    """Serve until a signal; `paused` shows the schedule but does not follow it."""
+    from prefect import serve as serve_deployments
+    from prefect.schedules import Cron
+    from prefect.types.entrypoint import EntrypointType
+
+    from flows import automations
+    from flows.nightly import nightly
+    from flows.promote import promote
+    from flows.stages import STAGES
+
+    automations.ensure()
+    where = {"home": str(home.root)}
+    module = EntrypointType.MODULE_PATH
+    schedule = Cron(deployment.night.schedule, timezone="UTC", active=not paused)
+    served = [
+        stage.to_deployment(deployment.name, parameters=where, entrypoint_type=module) for stage in STAGES
+    ]
+    served.append(
+        nightly.to_deployment(deployment.name, parameters=where, schedule=schedule, entrypoint_type=module)
+    )
+    served.append(promote.to_deployment(deployment.name, parameters=where, entrypoint_type=module))
+    serve_deployments(*served, pause_on_shutdown=False, print_starting_message=False, query_seconds=POLL_S)
+
+
+def main() -> None:
+    """Serve the home named on the command line."""
+    parser = argparse.ArgumentParser(prog="python -m flows.deploy", description="Serve a home's flows.")
+    parser.add_argument("--home", type=Path, help="folder of the deployment (RSI_HOME)")
+    parser.add_argument("--paused", action="store_true", help="do not follow the schedule")
+    asked = parser.parse_args()
+    home = Home.find(asked.home)
+    deployment = Deployment.read(home.deployment_file)
+    url = connect(home)
+    print(
+        f"serving deployment {deployment.name} of {home.root} · Prefect at {url.removesuffix('/api')}",
+        flush=True,
+    )
+    serve(home, deployment, asked.paused)
+
+
+if __name__ == "__main__":
+    sys.exit(told(main))

@@ -1,0 +1,46 @@
+"""Progress of a stage as an artifact of its run, written every few seconds at most."""
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+from uuid import UUID
+
+import httpx
+from prefect.artifacts import create_progress_artifact, update_progress_artifact
+from prefect.exceptions import PrefectException
+
+EVERY_S = 5.0
+"""Least time between two updates."""
+
+
+class _Told(NamedTuple):
+    artifact: UUID
+    at: float
+
+
+class ArtifactProgress:
+    """A `rsi.ports.Progress` for the Prefect UI: one progress artifact for each kind of work.
+
+    A server that is away for a moment costs an update, never the work.
+    """
+
+    def __init__(self, every_s: float = EVERY_S, clock: Callable[[], float] = time.monotonic) -> None:
+        self._every_s, self._clock = every_s, clock
+        self._told: dict[str, _Told] = {}
+
+    def __call__(self, what: str, done: int, total: int, note: str = "") -> None:
+        """Create or update the artifact of `what`, unless that was done a moment ago."""
+        told, now = self._told.get(what), self._clock()
+        if told is not None and done < total and now - told.at < self._every_s:
+            return
+        share = 100.0 * done / max(total, 1)
+        text = f"{what}: {done} of {total}" + (f" ({note})" if note else "")
+        try:
+            if told is None:
+                artifact = create_progress_artifact(progress=share, key=f"progress-{what}", description=text)
+            else:
+                artifact = told.artifact
+                update_progress_artifact(artifact, progress=share, description=text)
+        except (httpx.HTTPError, PrefectException):
+            return
+        self._told[what] = _Told(artifact, now)

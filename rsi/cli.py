@@ -1,0 +1,81 @@
+"""The command line: ``rsi --help``. Commands live in `rsi.commands`; heavy imports wait until one needs them.
+
+Exit codes: 0 ok (also a night that stays quiet), 1 refused by a gate or a rule, 2 usage, 3 integrity, 75 try again.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rsi.commands import data, loop, service, versions
+from rsi.commands.say import err, line
+from rsi.errors import QuietError, RsiError, TransientError
+from rsi.settings import quiet_dependencies
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Make a deployed language model and its harness better every night, and never worse.",
+)
+
+
+@app.callback()
+def _options(
+    home: Annotated[Path | None, typer.Option(help="Folder of the deployment.", envvar="RSI_HOME")] = None,
+) -> None:
+    if home is not None:
+        os.environ["RSI_HOME"] = str(home)
+
+
+for _command in (
+    loop.init,
+    service.doctor,
+    data.ingest,
+    data.sql,
+    loop.discover,
+    loop.expand,
+    loop.update,
+    loop.gate,
+    versions.approve,
+    versions.promote,
+    versions.rollback,
+    loop.nightly,
+    service.serve,
+    versions.status,
+    versions.lineage,
+    versions.verify,
+    data.snapshot,
+    versions.report,
+    service.demo,
+):
+    app.command()(_command)
+app.add_typer(data.assets_app, name="assets")
+app.add_typer(data.traces_app, name="traces")
+app.add_typer(data.modes_app, name="modes")
+
+
+def main() -> None:
+    """Run one command; an error of ours is one line and its exit code."""
+    quiet_dependencies()
+    try:
+        app()
+    except QuietError as quiet:
+        line(str(quiet))
+    except RsiError as error:
+        err.print(f"rsi: {error}")
+        sys.exit(error.exit_code)
+    except OSError as error:
+        what = f"{error.strerror or error}: {error.filename}" if error.filename else str(error)
+        err.print(f"rsi: {what}; nothing half-written was kept, mend it and run the same command again")
+        sys.exit(TransientError.exit_code)
+    except KeyboardInterrupt:
+        err.print("rsi: stopped; run the same command again to go on")
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

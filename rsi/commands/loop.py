@@ -1,0 +1,208 @@
+"""The loop: a first version, whole nights, and single stages."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rsi.commands.say import Json, TerminalProgress, as_json, line
+from rsi.context import Context, Start
+from rsi.errors import ContractError
+from rsi.ids import Night, night
+from rsi.ports import SystemClock
+from rsi.records import Judgement
+from rsi.settings import PROJECT, Deployment, Home
+from rsi.store.ledger import Ledger
+
+NightOption = Annotated[str | None, typer.Option("--night", help="YYYY-MM-DD (UTC); today's next night by default.")]
+
+
+def init(
+    harness: Annotated[Path, typer.Option(help="Harness file of the first version.")] = PROJECT
+    / "data"
+    / "harness"
+    / "router.toml",
+    base: Annotated[str, typer.Option(help="Base model: an asset name or a folder.")] = "smollm2-135m",
+    contract: Annotated[str, typer.Option(help="Gate contract.")] = "demo/v1",
+    engine: Annotated[str, typer.Option(help="`local`, or the URL of an OpenAI-compatible server.")] = "local",
+    name: Annotated[str, typer.Option(help="Name of the deployment.")] = "default",
+    json: Json = False,
+) -> None:
+    """Write the deployment file and put the bare base into service as version zero."""
+    from rsi.harness import hcp
+    from rsi.registry.genesis import found
+    from rsi.world import real
+
+    home = Home.find()
+    deployment = (
+        Deployment.read(home.deployment_file)
+        if home.deployment_file.exists()
+        else Deployment(name=name, base=base, contract=contract, engine=engine)
+    )
+    record = found(home, SystemClock(), deployment, hcp.read(harness), real(deployment).base().digest)
+    if json:
+        as_json({"home": str(home.root), "version": record.output})
+        return
+    line(f"{home.root} is ready: version {str(record.output)[:12]} is in service")
+    line(f"settings are in {home.deployment_file}; next: `rsi serve`, or put traces into {home.inbox}")
+
+
+def next_night(home: Home) -> Night:
+    """Today's night; its next run where today's is over."""
+    today = night(datetime.now(UTC))
+    over = {one.night for one in Ledger(home.ledger, SystemClock()) if one.kind == "end"}
+    turn, name = 1, today
+    while name in over:
+        turn += 1
+        name = night(f"{today}.{turn}")
+    return name
+
+
+def nightly(
+    night_name: NightOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run, and change nothing.")] = False,
+    json: Json = False,
+) -> None:
+    """Run one whole night without Prefect: discover, expand, update, gate, and a request for approval."""
+    from rsi import night as loop
+    from rsi.world import real
+
+    home = Home.find()
+    deployment = Deployment.read(home.deployment_file)
+    name = night(night_name) if night_name else next_night(home)
+    if dry_run:
+        _dry_run(home, deployment, name, json)
+        return
+    ending = loop.run(home, deployment, real(deployment, TerminalProgress()), name)
+    if json:
+        as_json(ending._asdict())
+    else:
+        line(f"night {ending.night}: {ending.reason}")
+        if ending.judgement == Judgement.PASS.value:
+            line(f"read it with `rsi report {ending.verdict[:8] if ending.verdict else ''}`, answer it with `rsi approve`")
+    if ending.judgement not in (None, Judgement.PASS.value):
+        raise typer.Exit(1)
+
+
+def _dry_run(home: Home, deployment: Deployment, name: Night, json: bool) -> None:
+    from rsi.night import STAGES, made
+
+    ledger = Ledger(home.ledger, SystemClock())
+    waiting = sum(1 for path in home.inbox.rglob("*") if path.is_file()) if home.inbox.is_dir() else 0
+    done = [stage for stage in STAGES if made(ledger, name, stage)]
+    plan = {
+        "night": name,
+        "inbox_files": waiting,
+        "stages_done": done,
+        "stages_to_run": [stage for stage in STAGES if stage not in done],
+        "role": deployment.update.role,
+        "steps": deployment.update.steps,
+        "answers": deployment.update.steps * deployment.update.prompts * deployment.update.samples,
+        "contract": deployment.contract,
+    }
+    if json:
+        as_json(plan)
+        return
+    line(f"night {name} would read {waiting} files of {home.inbox}, then run {', '.join(plan['stages_to_run']) or 'nothing'}")  # type: ignore[arg-type]
+    line(
+        f"update: role {deployment.update.role}, at most {deployment.update.steps} steps "
+        f"({plan['answers']} answers); gate: contract {deployment.contract}"
+    )
+
+
+def _stage(stage: str, name: str | None, json: bool) -> None:
+    from rsi import night as loop
+    from rsi.world import real
+
+    home = Home.find()
+    deployment = Deployment.read(home.deployment_file)
+    tonight = night(name) if name else next_night(home)
+    world = real(deployment, TerminalProgress())
+    with loop.lock(home, world, tonight):
+        made = loop.run_stage(loop.begin(home, deployment, world, tonight), stage)
+    if json:
+        as_json({"night": tonight, "stage": stage, "output": made})
+        return
+    line(f"night {tonight}: {stage} made {made}")
+
+
+def discover(night_name: NightOption = None, json: Json = False) -> None:
+    """Only the first stage of a night: failure modes from the traces."""
+    _stage("discover", night_name, json)
+
+
+def expand(night_name: NightOption = None, json: Json = False) -> None:
+    """Only the second stage: tasks from the modes."""
+    _stage("expand", night_name, json)
+
+
+def update(
+    night_name: NightOption = None,
+    harness: Annotated[
+        Path | None, typer.Option(help="Make a candidate that differs from the champion in this harness file only.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Only the third stage: train a candidate; or make one with another harness and no training."""
+    if harness is None:
+        _stage("update", night_name, json)
+        return
+    from rsi.harness import hcp
+    from rsi.registry import champion, versions
+
+    home = Home.find()
+    now = champion.current(Ledger(home.ledger, SystemClock()))
+    made = hcp.store(home.harnesses, hcp.read(harness))
+    before = versions.load(home, now)
+    if made == before.harness:
+        raise ContractError(f"{harness} says what the champion's harness says already; nothing to try")
+    candidate = versions.save(home, before.model_copy(update={"harness": made, "parent": now}))
+    if json:
+        as_json({"candidate": candidate, "harness": made, "parent": now})
+        return
+    line(f"candidate {candidate}\nnext: rsi gate --candidate {candidate[:12]}")
+
+
+def gate(
+    night_name: NightOption = None,
+    candidate: Annotated[
+        str | None, typer.Option(help="Digest of a version to test outside a night's stages.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Only the fourth stage: test the candidate against the champion under the contract."""
+    if candidate is None:
+        _stage("gate", night_name, json)
+        return
+    from rsi import night as loop
+    from rsi.gate.stage import judge
+    from rsi.registry import approval, champion, versions
+    from rsi.world import real
+
+    home = Home.find()
+    deployment = Deployment.read(home.deployment_file)
+    world = real(deployment, TerminalProgress())
+    tonight = night(night_name) if night_name else next_night(home)
+    with loop.lock(home, world, tonight):
+        start = Start(
+            night=tonight,
+            champion=champion.current(Ledger(home.ledger, world.clock)),
+            ordinal=0,
+            deployment=deployment.digest,
+            previous=None,
+        )
+        verdict = judge(Context(home, deployment, world, start), versions.find(home, candidate))
+        found = approval.verdict(home, verdict)
+        if found.judgement is Judgement.PASS:
+            approval.open_request(home, world.clock, deployment, found)
+    if json:
+        as_json({**found.model_dump(mode="json"), "verdict": verdict})
+    else:
+        for clause in found.clauses:
+            line(f"{clause.judgement.value:11} {clause.name}: {clause.text}")
+        line(f"verdict {verdict[:8]}: {found.judgement.value}")
+    if found.judgement is not Judgement.PASS:
+        raise typer.Exit(1)
+
+

@@ -1,0 +1,107 @@
+"""Long-running commands and the doctor."""
+
+import os
+import shutil
+import subprocess
+import sys
+from typing import Annotated
+
+import typer
+
+from rsi.commands.say import Json, as_json, line
+from rsi.errors import ContractError, RsiError
+from rsi.records import Origin
+from rsi.settings import Deployment, Home, contracts_dir
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on; the deployment's by default.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port; 0 is any free one.")] = None,
+    origin: Annotated[Origin, typer.Option(help="Origin written into the traces.")] = Origin.TRAFFIC,
+    max_tokens: Annotated[int | None, typer.Option(help="Cap on answers; the deployment's by default.")] = None,
+) -> None:
+    """Serve the champion: an OpenAI-compatible gateway that routes, answers and writes the next traces."""
+    from rsi.serve.gateway import run
+
+    home = Home.find()
+    run(home, Deployment.read(home.deployment_file), host, port, origin, max_tokens)
+
+
+def demo(
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for you to approve in the Prefect UI.")] = False,
+    requests: Annotated[int, typer.Option(min=20, max=150, help="Requests to replay through the gateway.")] = 150,
+    steps: Annotated[int | None, typer.Option(min=1, help="Training steps; the demo's default otherwise.")] = None,
+) -> None:
+    """The whole loop once, for real: traffic, night, approval in Prefect, promotion, the same traffic again."""
+    command = [sys.executable, "-m", "flows.demo", "--requests", str(requests)]
+    command += ["--wait"] if wait else []
+    command += ["--steps", str(steps)] if steps else []
+    os.execv(sys.executable, command)
+
+
+def doctor(json: Json = False) -> None:
+    """What is missing or misconfigured; exit code 2 if something is."""
+    found = {
+        "python": _tried(_python),
+        "deployment": _tried(lambda: Deployment.read(Home.find().deployment_file).name),
+        "assets": _tried(_assets),
+        "contract": _tried(_contract),
+        "disk": _tried(_disk),
+        "packages": _tried(_packages),
+    }
+    if json:
+        as_json({name: {"ok": ok, "text": text} for name, (ok, text) in found.items()})
+    else:
+        for name, (ok, text) in found.items():
+            line(f"{'ok ' if ok else 'BAD'} {name}: {text}")
+    if not all(ok for ok, _ in found.values()):
+        raise typer.Exit(ContractError.exit_code)
+
+
+def _tried(check) -> tuple[bool, str]:  # type: ignore[no-untyped-def]
+    try:
+        return True, str(check())
+    except (RsiError, OSError, subprocess.SubprocessError) as error:
+        return False, str(error)
+
+
+def _python() -> str:
+    return sys.version.split()[0]
+
+
+def _assets() -> str:
+    from rsi import assets
+
+    missing = [one.name for one in assets.status() if not one.present]
+    if missing:
+        raise ContractError(f"{', '.join(missing)} missing; run `rsi assets pull`")
+    return "all there"
+
+
+def _contract() -> str:
+    from rsi.gate.contract import read
+    from rsi.gate.suites import load
+
+    contract = read(Deployment.read(Home.find().deployment_file).contract)
+    items = {name: len(load(name, pin, contracts_dir(), None).items) for name, pin in contract.pins.items()}
+    return f"{contract.name} with " + ", ".join(f"{name} ({count} items)" for name, count in items.items())
+
+
+def _disk() -> str:
+    root = Home.find().root
+    while not root.exists():
+        root = root.parent
+    free = shutil.disk_usage(root).free / 1e9
+    if free < 2:
+        raise ContractError(f"{free:.1f} GB free at {root}; a night needs about 2")
+    return f"{free:.0f} GB free"
+
+
+def _packages() -> str:
+    from importlib.util import find_spec
+
+    wanted = {"torch": "train", "peft": "train", "fastapi": "serve", "openai": "serve", "prefect": "flows"}
+    missing = sorted({extra for package, extra in wanted.items() if find_spec(package) is None})
+    if missing:
+        raise ContractError(f"extras {', '.join(missing)} are not installed: pip install 'rsi[{','.join(missing)}]'")
+    return "train, serve and flows are installed"

@@ -1,0 +1,53 @@
+"""What a stage works with: the places, the rules, the night's fixed input, and the world as parameters."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from rsi.ports import Clock, Engine, Progress
+from rsi.records import Record
+from rsi.settings import Deployment, Home
+
+
+class Start(Record):
+    """The first record of a night: it fixes what the night reads; what comes later belongs to the next."""
+
+    night: str
+    champion: str
+    """Version in service."""
+    ordinal: int
+    """Last ingested batch."""
+    deployment: str
+    """Digest of the deployment's settings."""
+    previous: str | None
+    """Digest of the last night's failure modes."""
+
+
+class Base(NamedTuple):
+    """The base model."""
+
+    folder: Path
+    digest: str
+
+
+@dataclass(frozen=True)
+class World:
+    """What touches the world."""
+
+    clock: Clock
+    progress: Progress
+    base: Callable[[], Base]
+    """Finds the base model; asked only by stages that need it."""
+    engine: Callable[[], Engine]
+    """Makes an engine on it, the same one each time."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """One night at work."""
+
+    home: Home
+    deployment: Deployment
+    world: World
+    start: Start

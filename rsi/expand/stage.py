@@ -1,0 +1,87 @@
+"""Expand: the night's failure modes into a bank of verified tasks."""
+
+from typing import TYPE_CHECKING
+
+from rsi import faults
+from rsi.context import Context
+from rsi.errors import QuietError
+from rsi.expand.coverage import balance
+from rsi.expand.propose import Corrected, propose
+from rsi.harness import hcp
+from rsi.ids import Digest
+from rsi.records import Modes, Task
+from rsi.registry import versions
+from rsi.settings import contracts_dir
+from rsi.store.database import store_batch
+from rsi.tasks import bank, heldout
+from rsi.tasks.screen import screen
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_CORRECTED = """
+select distinct t.trace_uid, t.input_text, t.route, s.correction
+from traces t join scores s using (trace_uid)
+where s.name = 'route' and s.correction is not null and t.input_text is not null
+  and t.ordinal <= $ordinal and s.ordinal <= $ordinal and list_contains($origins, t.origin)
+order by t.trace_uid, s.correction
+"""
+_CLEAR = "delete from tasks where night = $night"
+_FILL = "insert into tasks by name select * from task_rows"
+
+
+def expand(context: Context, modes: Digest) -> Digest:
+    """Make the night's bank; its digest.
+
+    Raises:
+        QuietError: too few failures to be worth a training run, or no task covers a failure mode.
+    """
+    home, deployment, start = context.home, context.deployment, context.start
+    found = Modes.parse((home.modes / f"{modes}.json").read_bytes())
+    if found.failures < deployment.night.min_failures:
+        raise QuietError(
+            f"{found.failures} of {found.traces} traces failed; a night trains from {deployment.night.min_failures} on "
+            "(min_failures in the deployment file)"
+        )
+    harness = hcp.load(home.harnesses, versions.load(home, start.champion).harness)
+    with store_batch(home, context.world.clock, f"expand {start.night}") as connection:
+        rows = connection.execute(
+            _CORRECTED,
+            {"ordinal": start.ordinal, "origins": [one.value for one in deployment.traces.origins]},
+        ).fetchall()
+    proposals = propose(
+        (Corrected(*row) for row in rows), harness.roles, {one.signature: one.mode_id for one in found.modes}
+    )
+    known = heldout.read(contracts_dir())
+    passed = screen(proposals, heldout.index(known.prints, deployment.expand.overlap))
+    tasks, left = balance(passed.tasks, deployment.expand.max_tasks, deployment.expand.max_share)
+    context.world.progress("expand", len(tasks), len(proposals), f"{passed.rejected.total()} refused")
+    if not any(one.mode_id for one in tasks):
+        raise QuietError(
+            f"no task covers a failure mode: {len(rows)} traces carry a correction, {len(proposals)} proposals, "
+            f"refused {dict(passed.rejected + left) or 'none'}"
+        )
+    name = bank.freeze(home, start.night, tasks, dict(passed.rejected + left), dict(known.digests))
+    faults.point("expand.after_bank")
+    with store_batch(home, context.world.clock, f"expand {start.night}") as connection:
+        _tell(connection, start.night, tasks)
+    return name
+
+
+def _tell(connection: "DuckDBPyConnection", night: str, tasks: tuple[Task, ...]) -> None:
+    """Put the night's tasks where analysts can join them."""
+    import orjson
+    import pyarrow as pa
+
+    rows = [
+        {
+            **one.model_dump(mode="json"),
+            "night": night,
+            "messages": orjson.dumps([turn.model_dump() for turn in one.messages]).decode(),
+        }
+        for one in tasks
+    ]
+    connection.execute(_CLEAR, {"night": night})
+    connection.register("task_rows", pa.Table.from_pylist(rows))
+    connection.execute(_FILL)
+    connection.unregister("task_rows")

@@ -1,0 +1,142 @@
+"""The stage: load the contract and its suites, evaluate, judge, and keep the verdict with its evidence.
+
+A verdict is a folder ``verdicts/<digest>/`` with ``verdict.json``, ``scorecard.json`` (answers to held-out
+items: read by the gate alone), ``card.md`` and ``report.html`` (counts only). Made whole or not at all; the
+same inputs give the same folder.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rsi import assets, faults
+from rsi.errors import ContractError, IntegrityError
+from rsi.gate.baseline import baseline
+from rsi.gate.contract import Contract, read
+from rsi.gate.difference import changed_role, changes
+from rsi.gate.evaluate import evaluate
+from rsi.gate.scorecard import Scorecard, summary
+from rsi.gate.suites import Resolve, Suite, load
+from rsi.gate.verdict import judge
+from rsi.harness.hcp import Harness
+from rsi.ids import canonical
+from rsi.ports import Engine, Progress, silent
+from rsi.records import BankManifest, Modes, Record, Verdict, Version
+from rsi.report.card import card
+from rsi.report.evidence import Baseline, Evidence, MetricsRow
+from rsi.report.page import page
+from rsi.settings import Home, contracts_dir
+from rsi.store.files import publish_folder
+
+
+@dataclass(frozen=True)
+class Story:
+    """What led to the candidate, told in card and report; nothing of it weighs in the verdict."""
+
+    modes: Modes | None = None
+    bank: BankManifest | None = None
+    texts: tuple[str, ...] = ()
+    """Requests of the bank, for the baseline."""
+    roles: tuple[str, ...] = ()
+    """The role that each of them was to be sent to."""
+    metrics: tuple[MetricsRow, ...] = ()
+    """Rows of the training job's metrics, in the order of their steps."""
+
+
+def gate(
+    home: Home,
+    contract_name: str,
+    champion: Version,
+    candidate: Version,
+    engine: Engine,
+    harness_of: Callable[[str], Harness],
+    *,
+    night: str,
+    story: Story | None = None,
+    anchor: Version | None = None,
+    progress: Progress = silent,
+    contracts: Path | None = None,
+    resolve: Resolve = assets.resolve,
+) -> Verdict:
+    """Test a candidate against the champion and publish the verdict.
+
+    Args:
+        harness_of: the harness with a digest.
+        anchor: the version that the contract's `anchor` names; needed exactly when it names one.
+        contracts: the contracts folder, by default that of the settings.
+        resolve: text of a public item, by default `rsi.assets.resolve`.
+
+    Raises:
+        ContractError: the contract or a suite cannot be read, the candidate is the champion or changes more
+        than
+            one role, or the engine lacks what a version needs.
+        IntegrityError: a suite is not the one that the contract pins.
+        TransientError: the engine answered nothing at all.
+    """
+    story = story or Story()
+    root = contracts or contracts_dir()
+    role = changed_role(champion, candidate)
+    contract = read(contract_name, root)
+    suites = {name: load(name, pin, root, resolve) for name, pin in contract.pins.items()}
+    _check_anchor(contract, anchor)
+    scorecard = evaluate(contract, suites, champion, candidate, engine, harness_of, progress, anchor)
+    verdict = judge(contract, scorecard, night, role)
+    before, after = harness_of(champion.harness), harness_of(candidate.harness)
+    evidence = Evidence(
+        verdict=verdict,
+        tables=summary(scorecard, contract),
+        changes=changes(champion, candidate, before, after),
+        baseline=_baseline(suites[contract.target.suite], story),
+        modes=story.modes,
+        bank=story.bank,
+        metrics=story.metrics,
+        labels={named: word for word, named in after.labels.items()},
+    )
+    faults.point("gate.before_verdict")
+    publish_folder(home.verdicts / verdict.digest, lambda folder: _fill(folder, scorecard, evidence))
+    faults.point("gate.after_verdict")
+    return verdict
+
+
+def open_scorecard(home: Home, verdict: Verdict) -> Scorecard:
+    """The per-item results behind a verdict. For the gate and its people only.
+
+    Raises:
+        IntegrityError: the file is missing or is not the one that the verdict names.
+    """
+    path = home.verdicts / verdict.digest / "scorecard.json"
+    try:
+        found = Scorecard.parse(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        raise IntegrityError(f"{path} is missing or not a scorecard; restore it from a backup") from None
+    if found.digest != verdict.scorecard:
+        raise IntegrityError(
+            f"{path} is not the scorecard of verdict {verdict.digest[:12]}: "
+            f"found {found.digest[:12]}, expected {verdict.scorecard[:12]}"
+        )
+    return found
+
+
+def _check_anchor(contract: Contract, anchor: Version | None) -> None:
+    named = contract.anchor
+    if named is None or anchor is None or named == "genesis":
+        if anchor is not None and named == "genesis" and anchor.parent is not None:
+            raise ContractError(f"contract {contract.name} wants genesis as anchor, not {anchor.digest[:12]}")
+        return
+    if named != anchor.digest:
+        raise ContractError(f"contract {contract.name} wants anchor {named[:12]}, found {anchor.digest[:12]}")
+
+
+def _baseline(suite: Suite, story: Story) -> Baseline | None:
+    if suite.about.hop != "route":
+        return None
+    texts: Sequence[str] = [item.messages[-1].content for item in suite.items]
+    return baseline(story.texts, story.roles, texts, [item.expected for item in suite.items])
+
+
+def _fill(folder: Path, scorecard: Scorecard, evidence: Evidence) -> None:
+    records: dict[str, Record] = {"verdict.json": evidence.verdict, "scorecard.json": scorecard}
+    for name, record in records.items():
+        (folder / name).write_bytes(canonical(record.model_dump(mode="json")))
+    (folder / "card.md").write_text(card(evidence), encoding="utf-8")
+    (folder / "report.html").write_text(page(evidence), encoding="utf-8")

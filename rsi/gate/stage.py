@@ -1,0 +1,87 @@
+"""Gate: the night's candidate into a verdict."""
+
+import orjson
+
+from rsi.context import Context
+from rsi.gate.contract import read
+from rsi.gate.gate import Story, gate
+from rsi.harness import hcp
+from rsi.ids import Digest
+from rsi.records import Modes, Version
+from rsi.registry import adapters, champion, versions
+from rsi.settings import Home
+from rsi.store.ledger import Ledger
+from rsi.tasks import bank
+from rsi.tasks.screen import request_of
+
+
+def judge(context: Context, candidate: Digest) -> Digest:
+    """Compare the candidate with the version the night began with; the verdict's digest.
+
+    Raises:
+        RefusedError: an adapter of the candidate is not admitted.
+    """
+    home, world = context.home, context.world
+    before = versions.load(home, context.start.champion)
+    after = versions.load(home, candidate)
+    contract = read(context.deployment.contract)
+    anchor = None
+    if contract.anchor:
+        named = contract.anchor
+        ledger = Ledger(home.ledger, world.clock)
+        anchor = versions.load(home, champion.genesis(ledger) if named == "genesis" else named)
+    _load(context, [before, after, *([anchor] if anchor else [])])
+    verdict = gate(
+        home,
+        context.deployment.contract,
+        before,
+        after,
+        world.engine(),
+        lambda name: hcp.load(home.harnesses, name),
+        night=context.start.night,
+        story=_story(context, after),
+        anchor=anchor,
+        progress=world.progress,
+    )
+    return verdict.digest
+
+
+def _load(context: Context, asked: list[Version]) -> None:
+    """Admit every adapter the versions name and load it into the engine."""
+    base = context.world.base()
+    engine = context.world.engine()
+    shapes = adapters.shapes(base.folder)
+    for name in sorted({name for version in asked for name in version.adapters.values()}):
+        adapters.admit(context.home, name, base.digest, shapes)
+        engine.load(name, adapters.folder(context.home, name))
+
+
+def _story(context: Context, candidate: Version) -> Story:
+    """What the night did to make the candidate, for the card and the report."""
+    home, ledger = context.home, Ledger(context.home.ledger, context.world.clock)
+    made = {
+        one.stage: one.output
+        for one in ledger
+        if one.kind == "stage" and one.night == context.start.night and one.output
+    }
+    modes = Modes.parse((home.modes / f"{made['discover']}.json").read_bytes()) if "discover" in made else None
+    if "expand" not in made or made.get("update") != candidate.digest:
+        return Story(modes=modes)
+    tasks = [one for one in bank.load(home, made["expand"]) if one.hop == "route"]
+    return Story(
+        modes=modes,
+        bank=bank.manifest(home, made["expand"]),
+        texts=tuple(request_of(one) for one in tasks),
+        roles=tuple(one.expected for one in tasks),
+        metrics=_metrics(home, candidate),
+    )
+
+
+def _metrics(home: Home, candidate: Version) -> tuple[dict[str, float], ...]:
+    """Rows of the job that trained one of the candidate's adapters."""
+    wanted = set(candidate.adapters.values())
+    for marker in sorted(home.jobs.glob("*/complete.json")):
+        if orjson.loads(marker.read_bytes()).get("adapter") in wanted:
+            lines = (marker.parent / "metrics.jsonl").read_bytes().splitlines()
+            return tuple(orjson.loads(line) for line in lines)
+    return ()

@@ -1,0 +1,185 @@
+"""Pass, fail or cannot tell, clause by clause, from a scorecard under a contract.
+
+Where evidence is missing (an error, an unusable item) every clause is judged twice: with the missing
+answers against the candidate and for it. Only a judgement that both share stands; else the clause cannot
+tell. The whole fails if a clause fails, else cannot tell if a clause cannot, else passes. An empty answer
+and one in a wrong format are wrong answers, and counted apart.
+
+The guards need no correction for their number: all of them have to pass, so a candidate that is too bad on
+one passes with probability at most that guard's alpha (intersection-union test).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from rsi.errors import IntegrityError
+from rsi.gate.clauses import Finding, accuracy, gain, noninferiority, range_of
+from rsi.gate.contract import Contract, Guard, Target
+from rsi.gate.scorecard import MISSING, Assume, Scorecard
+from rsi.gate.suites import OWN
+from rsi.records import Clause, ItemResult, Judgement, OutcomeKind, Verdict
+from rsi.report.words import plural
+
+Results = Sequence[ItemResult]
+
+
+def judge(contract: Contract, scorecard: Scorecard, night: str, role: str | None) -> Verdict:
+    """The verdict on a candidate.
+
+    Args:
+        night: the night that asks.
+        role: the role whose adapter changed; None when only the harness did.
+
+    Raises:
+        IntegrityError: the scorecard was made under another contract or from other suites.
+    """
+    asked = {one.suite: one.pin for one in scorecard.asked}
+    if scorecard.contract_digest != contract.digest or asked != contract.pins:
+        raise IntegrityError(
+            f"scorecard {scorecard.digest[:12]} was not made under contract {contract.name} "
+            f"{contract.digest[:12]}; evaluate again"
+        )
+    results = scorecard.of(contract.target.suite)
+    clauses = _target(contract.target, results, labelled=scorecard.asked[0].hop == "route")
+    for guard in contract.guards:
+        clauses += _guard(guard, scorecard)
+    clauses.append(_completeness(scorecard))
+    return Verdict(
+        night=night,
+        champion=scorecard.champion,
+        candidate=scorecard.candidate,
+        role=role,
+        contract=contract.name,
+        contract_digest=contract.digest,
+        suites=asked,
+        scorecard=scorecard.digest,
+        judgement=whole(clauses),
+        clauses=tuple(clauses),
+    )
+
+
+def whole(clauses: Sequence[Clause]) -> Judgement:
+    """The judgement of all clauses together; of none, cannot tell."""
+    said = {clause.judgement for clause in clauses}
+    if Judgement.FAIL in said:
+        return Judgement.FAIL
+    return Judgement.PASS if said == {Judgement.PASS} else Judgement.CANNOT_TELL
+
+
+def _target(target: Target, results: Results, labelled: bool) -> list[Clause]:
+    hard = [result for result in results if result.hard and result.source == OWN]
+    labels = _settled(
+        "target_labels",
+        results,
+        lambda assume: accuracy(_labels(results), target.min_label_accuracy, target.min_label_items, assume),
+    )
+    return [
+        _size("target_size", results, target.min_items),
+        _settled("target_gain", results, lambda assume: gain(results, target, assume)),
+        _settled(
+            "target_accuracy",
+            results,
+            lambda assume: accuracy({"all": results}, target.min_accuracy, target.min_items, assume, results),
+        ),
+        *([labels] if labelled else []),
+        _settled(
+            "target_hard",
+            hard,
+            lambda assume: accuracy(
+                {"own hard": hard}, target.min_hard_accuracy, target.min_hard_items, assume
+            ),
+        ),
+    ]
+
+
+def _labels(results: Results) -> dict[str, list[ItemResult]]:
+    found: dict[str, list[ItemResult]] = {}
+    for result in sorted(results, key=lambda result: result.expected):
+        found.setdefault(result.expected, []).append(result)
+    return found
+
+
+def _guard(guard: Guard, scorecard: Scorecard) -> list[Clause]:
+    name = f"guard_{guard.suite.split('/')[0]}"
+    results, anchored = scorecard.of(guard.suite), scorecard.anchor_of(guard.suite)
+    clauses = [
+        _size(f"{name}_size", results, guard.min_items),
+        _settled(f"{name}_range", results, lambda assume: range_of(results, guard, assume)),
+        _settled(f"{name}_noninferior", results, lambda assume: noninferiority(results, guard, assume)),
+    ]
+    if scorecard.anchor is not None:
+        clauses.append(
+            _settled(f"{name}_anchor", anchored, lambda assume: noninferiority(anchored, guard, assume))
+        )
+    return clauses
+
+
+def _settled(name: str, results: Results, look: Callable[[Assume], Finding]) -> Clause:
+    """What holds whatever the missing answers would have been; numbers count them against the candidate."""
+    against = look(Assume.AGAINST)
+    missing = sum(_is_missing(result) for result in results)
+    judgement, text = against.judgement, against.text
+    if missing:
+        if look(Assume.FOR).judgement is not judgement:
+            judgement = Judgement.CANNOT_TELL
+        text += f"; {plural(missing, 'item')} without evidence, counted against the candidate"
+    return Clause(name=name, judgement=judgement, text=text, numbers=_rounded(against.numbers))
+
+
+def _size(name: str, results: Results, least: int) -> Clause:
+    answered = sum(not _is_missing(result) for result in results)
+    return Clause(
+        name=name,
+        judgement=Judgement.PASS if answered >= least else Judgement.CANNOT_TELL,
+        text=f"{plural(answered, 'item')} answered by both versions, at least {least} needed",
+        numbers=_rounded({"n": answered, "bar": least, "clusters": len({r.cluster for r in results})}),
+    )
+
+
+def _completeness(scorecard: Scorecard) -> Clause:
+    """Counts of every way an answer ended; cannot tell when an item is absent or an answer is missing."""
+    results = (*scorecard.results, *scorecard.anchor_results)
+    absent = sum(
+        abs(asked.items - len(scorecard.of(asked.suite)))
+        + len(scorecard.of(asked.suite))
+        - len({result.item_id for result in scorecard.of(asked.suite)})
+        for asked in scorecard.asked
+    )
+    numbers: dict[str, float] = {"items": sum(asked.items for asked in scorecard.asked), "absent": absent}
+    for version in ("champion", "candidate"):
+        ended = Counter(getattr(result, version).kind for result in results)
+        numbers |= {f"{kind.value}_{version}": ended[kind] for kind in OutcomeKind}
+    missing = sum(int(numbers[f"{kind.value}_{v}"]) for kind in MISSING for v in ("champion", "candidate"))
+    odd = [
+        f"{int(numbers[f'{kind.value}_{version}'])} {kind.value.replace('_', ' ')} ({version})"
+        for kind in OutcomeKind
+        for version in ("champion", "candidate")
+        if kind is not OutcomeKind.SCORED and numbers[f"{kind.value}_{version}"]
+    ]
+    text = f"{plural(int(numbers['items']), 'item')} asked of both versions"
+    text += f", {absent} absent or doubled" if absent else ""
+    text += f"; {', '.join(odd)}" if odd else "; every answer could be scored"
+    causes = _causes(results)
+    text += f"; errors: {', '.join(causes)}" if causes else ""
+    judgement = Judgement.CANNOT_TELL if absent or missing else Judgement.PASS
+    return Clause(name="completeness", judgement=judgement, text=text, numbers=_rounded(numbers))
+
+
+def _causes(results: Results) -> list[str]:
+    """Kinds of errors with their counts; never the message, which may quote an item."""
+    kinds = Counter(
+        outcome.detail.split(":", 1)[0]
+        for result in results
+        for outcome in (result.champion, result.candidate)
+        if outcome.kind is OutcomeKind.ERROR
+    )
+    return [f"{kind} {count}" for kind, count in sorted(kinds.items())]
+
+
+def _is_missing(result: ItemResult) -> bool:
+    return result.champion.kind in MISSING or result.candidate.kind in MISSING
+
+
+def _rounded(numbers: dict[str, float]) -> dict[str, float]:
+    """Six significant figures: what a person needs, and the same on every machine."""
+    return {name: float(f"{value:.6g}") for name, value in numbers.items()}

@@ -1,0 +1,97 @@
+"""What the core needs from the world. Real ones are imported only where a command needs them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from rsi.records import ChatMessage
+
+Prompt = tuple[ChatMessage, ...]
+"""A conversation to be answered."""
+
+
+class Clock(Protocol):
+    """The time."""
+
+    def now(self) -> datetime:
+        """The moment, with a UTC zone."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        """The moment, UTC."""
+        return datetime.now(UTC)
+
+
+class Progress(Protocol):
+    """Somebody who likes to know how far long work has come."""
+
+    def __call__(self, what: str, done: int, total: int, note: str = "") -> None:
+        """`done` of `total` steps of `what`; `note` carries honest counts ("12 skipped")."""
+        ...
+
+
+def silent(what: str, done: int, total: int, note: str = "") -> None:
+    """A Progress that tells nobody."""
+
+
+class Generation(NamedTuple):
+    """One sampled answer."""
+
+    text: str
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    """Log-probability (nats) of each token under the distribution it was sampled from."""
+    finish_reason: str
+    """stop or length."""
+
+
+class Engine(Protocol):
+    """What runs a model with adapters by name; `adapter=None` is the bare base."""
+
+    @property
+    def base(self) -> str:
+        """Digest of the base model."""
+        ...
+
+    def choose(
+        self, prompts: Sequence[Prompt], choices: Sequence[str], adapter: str | None
+    ) -> list[tuple[float, ...]]:
+        """Log-probabilities (nats) of every choice, one row a prompt, in the order of `choices`.
+
+        A row is the log-softmax over the choices of their summed token log-probs: it sums to one in probability.
+        """
+        ...
+
+    def generate(
+        self,
+        prompts: Sequence[Prompt],
+        adapter: str | None,
+        max_tokens: int,
+        temperature: float = 0.0,
+        seed: int = 0,
+    ) -> list[Generation]:
+        """One answer a prompt; temperature 0 is greedy."""
+        ...
+
+    def logprobs(
+        self, prompts: Sequence[Prompt], answers: Sequence[str], adapter: str | None
+    ) -> list[tuple[float, ...]]:
+        """Log-probability of each token of a given answer."""
+        ...
+
+    def load(self, name: str, folder: Path) -> None:
+        """Load an adapter under a new name. A name once used is never loaded with other content."""
+        ...
+
+    def unload(self, name: str) -> None:
+        """Forget an adapter."""
+        ...
+
+    def adapters(self) -> Mapping[str, Path]:
+        """What is loaded, by name."""
+        ...

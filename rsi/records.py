@@ -1,0 +1,434 @@
+"""The nouns of the system, frozen. Reading this file is reading what the loop passes around.
+
+Rows of the trace tables come first, then what the stages make of them, in the order of the night.
+Digests are SHA-256 of canonical JSON (`rsi.ids`); times are nanoseconds UTC.
+"""
+
+from enum import StrEnum
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rsi.ids import Digest, digest
+
+
+class Record(BaseModel):
+    """A frozen record that refuses unknown keys and is named by the digest of its content."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @property
+    def digest(self) -> Digest:
+        """SHA-256 of the record's canonical JSON."""
+        return digest(self.model_dump(mode="json"))
+
+    @classmethod
+    def parse(cls, data: bytes) -> Self:
+        """A record from its JSON."""
+        return cls.model_validate_json(data)
+
+
+# --- traces -------------------------------------------------------------------------------------------------
+
+
+class Origin(StrEnum):
+    """Who caused a trace."""
+
+    TRAFFIC = "traffic"
+    """A user of the deployment."""
+    ROLLOUT = "rollout"
+    """The trainer."""
+    PROBE = "probe"
+    """A search for harder tasks."""
+    GATE = "gate"
+    """An evaluation."""
+    DEMO = "demo"
+    """`rsi demo`, whose feedback comes from labels."""
+
+
+class Split(StrEnum):
+    """Where a conversation falls at ingest, by keyed hash."""
+
+    TRAIN = "train"
+    DEV = "dev"
+    GATE = "gate"
+    VAULT = "vault"
+
+
+class ChatMessage(Record):
+    """One turn, in the words of the OpenAI chat API."""
+
+    role: str
+    """system, user, assistant or tool."""
+    content: str
+    """The text; empty where a turn only calls tools."""
+
+
+class Trace(Record):
+    """One run of the deployed agent."""
+
+    trace_uid: str
+    """`ids.uid(namespace, format, native id)`."""
+    namespace: str
+    """Deployment, project or file set that the native id is unique in."""
+    format: str
+    """The reader that made the row."""
+    native_id: str
+    """The producer's id, or the record's content hash where it has none."""
+    conversation: str | None = None
+    """The producer's session or thread id; the unit of the held-out split."""
+    task_id: str | None = None
+    """The producer's task, where runs repeat one."""
+    trial: int | None = None
+    """Which repetition of the task."""
+    agent: str | None = None
+    """`gen_ai.agent.name`."""
+    model: str | None = None
+    """`gen_ai.response.model`, else the requested one."""
+    version: str | None = None
+    """Digest of the version that answered, where known."""
+    route: str | None = None
+    """The specialist that answered, where known."""
+    origin: Origin = Origin.TRAFFIC
+    """Who caused it."""
+    start_ns: int | None = None
+    """Nanoseconds UTC, or null with `time_state` saying why."""
+    end_ns: int | None = None
+    """Nanoseconds UTC, or null."""
+    time_state: str = "missing"
+    """exact, assumed_utc, missing or invalid."""
+    input_text: str | None = None
+    """The last user turn of the request (for an agent run, the first)."""
+    output_text: str | None = None
+    """The last assistant text."""
+    error: str | None = None
+    """Why the run broke, where the producer says so."""
+    expected: str | None = None
+    """JSON of what the producer's task expects (actions, outputs), where it comes with the trace."""
+    metadata: str | None = None
+    """JSON of what has no column."""
+
+
+class Span(Record):
+    """One operation inside a trace; names follow OpenTelemetry's `gen_ai.*`."""
+
+    span_uid: str
+    trace_uid: str
+    native_id: str
+    native_parent_id: str | None = None
+    seq: int
+    """Order within the trace as recorded."""
+    kind: str
+    """llm, tool, agent, step or other."""
+    name: str
+    start_ns: int | None = None
+    end_ns: int | None = None
+    status: str = "unset"
+    """ok, error or unset."""
+    error: str | None = None
+    model: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    attributes: str | None = None
+    """JSON of all attributes, untouched."""
+
+
+class Message(Record):
+    """One turn of a trace's conversation, stored once."""
+
+    message_uid: str
+    trace_uid: str
+    seq: int
+    role: str
+    content: str | None = None
+    content_state: str = "full"
+    """full, empty or absent."""
+    tool_call_id: str | None = None
+
+
+class ToolCall(Record):
+    """One call of a tool by the model, with its result where recorded."""
+
+    call_uid: str
+    trace_uid: str
+    seq: int
+    native_id: str | None = None
+    name: str
+    arguments: str | None = None
+    """JSON object, or null with `arguments_state` saying why."""
+    arguments_state: str = "object"
+    """object, invalid or missing."""
+    result: str | None = None
+    status: str = "no_result"
+    """ok, error or no_result."""
+
+
+class Score(Record):
+    """What somebody or something said about a trace."""
+
+    score_uid: str
+    trace_uid: str
+    """The trace it judges; that trace may arrive later."""
+    name: str
+    """For instance `route`, `reward`, `feedback`."""
+    value: float | None = None
+    """1 good, 0 bad; between for partial."""
+    correction: str | None = None
+    """What would have been right, where the judge says so."""
+    source: str
+    """env, code, llm, human or label."""
+    basis: str | None = None
+    """What it measures or how it was found."""
+    comment: str | None = None
+    ts_ns: int | None = None
+
+
+# --- discover and expand ------------------------------------------------------------------------------------
+
+
+class ModeStatus(StrEnum):
+    """Where a failure mode stands for the version in service."""
+
+    NEW = "new"
+    ONGOING = "ongoing"
+    REGRESSED = "regressed"
+    FIXED = "fixed"
+
+
+class FailureMode(Record):
+    """A cause of failure: a signature with its counts and history."""
+
+    mode_id: str
+    """`m-` and 10 hex digits of the signature's hash."""
+    signature: str
+    """For instance `route:L2->L0` or `tool_error:book_reservation:payment`."""
+    kind: str
+    """The part before the first colon."""
+    title: str
+    """One line in words."""
+    count: int
+    """Traces that show it, over all versions seen."""
+    opportunities: int
+    """Traces in which it could have shown."""
+    rate: float
+    """count / opportunities."""
+    low: float
+    """Lower end of the 95% Wilson interval of the rate."""
+    high: float
+    """Upper end of it."""
+    rank: int
+    """1 is the most important."""
+    priority: float
+    """What the rank is sorted by; the formula stands in `rsi.discover.modes`."""
+    examples: tuple[str, ...]
+    """Up to five trace ids."""
+    first_seen: str
+    """The night that saw it first."""
+    status: ModeStatus
+    by_version: dict[str, tuple[int, int]] = Field(default_factory=dict)
+    """Version digest (or `unknown`) -> (count, opportunities)."""
+
+
+class Modes(Record):
+    """All failure modes a night found, most important first."""
+
+    night: str
+    traces: int
+    """Traces looked at."""
+    failures: int
+    """Traces with at least one signal."""
+    modes: tuple[FailureMode, ...]
+
+
+class Task(Record):
+    """A prompt, a verifier and where they came from."""
+
+    task_id: str
+    """`t-` and 16 hex digits of the hash of (hop, messages, verifier, expected)."""
+    hop: str
+    """Which prompt of the harness renders it: `route` or `answer`."""
+    messages: tuple[ChatMessage, ...]
+    """The conversation up to the turn to be answered."""
+    verifier: str
+    """A name in `rsi.verifiers`."""
+    expected: str
+    """What the verifier expects; never part of the prompt."""
+    mode_id: str | None
+    """The failure mode it covers; null for a task that keeps what already works."""
+    traces: tuple[str, ...]
+    """Ids of the traces it was made from."""
+    source: str
+    """How it was made, for instance `correction`."""
+
+
+class BankManifest(Record):
+    """What lies in a bank; the bank's digest is this record's."""
+
+    night: str
+    tasks: int
+    tasks_sha256: str
+    """SHA-256 of ``tasks.parquet``."""
+    by_mode: dict[str, int]
+    by_expected: dict[str, int]
+    rejected: dict[str, int]
+    """Reason -> count of proposals that were refused."""
+    screens: dict[str, str]
+    """Suite split -> digest of the held-out fingerprints the tasks were screened against."""
+
+
+# --- update -------------------------------------------------------------------------------------------------
+
+
+class Adapter(Record):
+    """A LoRA folder, immutable, named `<role>-<first 12 hex of its digest>`."""
+
+    name: str
+    role: str
+    sha256: str
+    """Digest over the names and SHA-256 of its files."""
+    base: str
+    """Digest of the base model it belongs to."""
+    rank: int
+    alpha: int
+    targets: tuple[str, ...]
+    """Names of the linear layers it changes."""
+
+
+class Version(Record):
+    """Base + adapters by role + harness, with its parent: the unit that is measured, promoted, rolled back."""
+
+    base: str
+    adapters: dict[str, str]
+    """Role -> adapter name."""
+    harness: str
+    """Digest of the HCP file."""
+    parent: str | None
+    """Digest of the version it was made from; null for genesis."""
+
+
+# --- gate ---------------------------------------------------------------------------------------------------
+
+
+class OutcomeKind(StrEnum):
+    """How an evaluation of one answer ended; only *scored* has a number."""
+
+    SCORED = "scored"
+    WRONG_FORMAT = "wrong_format"
+    ERROR = "error"
+    EMPTY = "empty"
+    INVALID = "invalid"
+
+
+class Outcome(Record):
+    """What a verifier says of one answer."""
+
+    kind: OutcomeKind
+    score: float | None = None
+    """0 to 1; present exactly when `kind` is scored."""
+    detail: str = ""
+
+
+class Item(Record):
+    """One held-out request of a suite, resolved to its text."""
+
+    item_id: str
+    messages: tuple[ChatMessage, ...]
+    expected: str
+    """JSON or plain text, as the suite's verifier takes it."""
+    cluster: str
+    """Items that stand or fall together share it."""
+    source: str
+    """own, or the public package it is taken from."""
+    hard: bool = False
+
+
+class ItemResult(Record):
+    """Both versions on one item."""
+
+    item_id: str
+    suite: str
+    cluster: str
+    expected: str
+    source: str
+    hard: bool
+    champion: Outcome
+    candidate: Outcome
+    champion_answer: str
+    candidate_answer: str
+
+
+class Judgement(StrEnum):
+    """The three verdicts, of a clause and of the whole."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    CANNOT_TELL = "cannot tell"
+
+
+class Clause(Record):
+    """One line of a verdict."""
+
+    name: str
+    judgement: Judgement
+    text: str
+    """The bar and what was measured, in words."""
+    numbers: dict[str, float]
+
+
+class Verdict(Record):
+    """What the gate says of a candidate against the champion it was compared with."""
+
+    night: str
+    champion: str
+    candidate: str
+    role: str | None
+    """The role whose adapter changed; null when only the harness did."""
+    contract: str
+    """Name of the contract, for instance demo/v1."""
+    contract_digest: str
+    suites: dict[str, str]
+    """Suite name -> digest."""
+    scorecard: str
+    """Digest of the per-item results."""
+    judgement: Judgement
+    clauses: tuple[Clause, ...]
+
+
+# --- approval and promotion ---------------------------------------------------------------------------------
+
+
+class Decision(StrEnum):
+    """What a person may say."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+
+
+class Approval(Record):
+    """A person's answer to one verdict."""
+
+    verdict: str
+    decision: Decision
+    approver: str
+    reason: str
+    via: str
+    """form or command."""
+
+
+class LedgerRecord(Record):
+    """One line of the ledger."""
+
+    seq: int
+    at: str
+    """ISO 8601 UTC, not part of what must be the same after a crash."""
+    kind: str
+    """genesis, night, stage, request, approval, refusal, promotion, rollback, end."""
+    night: str | None = None
+    stage: str | None = None
+    input: str | None = None
+    """Digest of what the record is about or was made from."""
+    output: str | None = None
+    """Digest of what was made."""
+    body: dict[str, object] = Field(default_factory=dict)
+    prev: str
+    """Digest of the record before; 64 zeros for the first."""

@@ -1,0 +1,179 @@
+"""The invariants, checked on a home as it lies on disk.
+
+I1 champion and promotions, I2 content and names, I3 one record a stage and one decision a verdict, I4 the
+ledger's chain, I5 banks against held-out fingerprints, I8 nothing reachable is missing. (I6, equal digests after a crash, is a property of runs and is tested by killing them.)
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from rsi.errors import ContractError, IntegrityError
+from rsi.harness import hcp
+from rsi.ports import Clock
+from rsi.records import Approval, Decision, Judgement, LedgerRecord, Modes
+from rsi.registry import adapters, approval, champion, versions
+from rsi.settings import Deployment, Home, contracts_dir
+from rsi.store.ledger import Ledger
+from rsi.tasks import bank, heldout
+from rsi.tasks.fingerprint import fingerprint
+from rsi.tasks.screen import request_of
+
+
+class Finding(NamedTuple):
+    """One broken invariant."""
+
+    invariant: str
+    text: str
+
+
+class Report(NamedTuple):
+    """What was looked at and what is broken."""
+
+    checked: dict[str, int]
+    findings: tuple[Finding, ...]
+
+
+def verify(home: Home, clock: Clock) -> Report:
+    """Check every invariant; an empty list of findings means that all hold."""
+    try:
+        records = Ledger(home.ledger, clock).records()
+    except IntegrityError as error:
+        return Report({"ledger records": 0}, (Finding("I4", str(error)),))
+    if not records:
+        raise ContractError(f"{home.root} holds no ledger; run `rsi init` first")
+    findings = [*_champion(home, records), *_names(home, records), *_once(records), *_banks(home)]
+    checked = {
+        "ledger records": len(records),
+        "versions": len(list(home.versions.glob("*.json"))),
+        "adapters": len(adapters.names(home)),
+        "banks": len(_banks_of(home)),
+        "verdicts": len(_folders(home.verdicts)),
+    }
+    return Report(checked, tuple(findings))
+
+
+def _folders(root: Path) -> list[Path]:
+    return sorted(path for path in root.glob("*") if path.is_dir() and not path.name.startswith("."))
+
+
+def _banks_of(home: Home) -> list[str]:
+    return [path.name for path in _folders(home.banks)]
+
+
+def _tried(invariant: str, check: Callable[[], object]) -> Iterator[Finding]:
+    try:
+        check()
+    except (IntegrityError, ContractError, OSError, ValueError) as error:
+        yield Finding(invariant, str(error))
+
+
+def _champion(home: Home, records: tuple[LedgerRecord, ...]) -> Iterator[Finding]:
+    served: list[str] = []
+    for one in records:
+        if one.kind not in champion.MOVES:
+            continue
+        where = f"ledger record {one.seq} ({one.kind})"
+        if one.kind == "genesis" and served:
+            yield Finding("I1", f"{where}: a second genesis")
+        if one.kind != "genesis" and (not served or one.body.get("replaces") != served[-1]):
+            yield Finding("I1", f"{where} does not name the champion before it")
+        if one.kind == "promotion":
+            yield from _promotion(home, records, one, where)
+        if one.kind == "rollback" and (one.output not in served or not one.body.get("actor")):
+            yield Finding("I1", f"{where} names no earlier champion, or no actor")
+        served.append(str(one.output))
+    if not served:
+        yield Finding("I1", "no version was ever in service")
+
+
+def _promotion(home: Home, records: tuple[LedgerRecord, ...], one: LedgerRecord, where: str) -> Iterator[Finding]:
+    said = [Approval.model_validate(a.body) for a in records if a.kind == "approval" and a.input == one.input]
+    if not any(a.decision is Decision.APPROVE for a in said):
+        yield Finding("I1", f"{where} has no approval")
+    try:
+        found = approval.verdict(home, str(one.input))
+    except IntegrityError as error:
+        yield Finding("I1", f"{where}: {error}")
+        return
+    if found.judgement is not Judgement.PASS:
+        yield Finding("I1", f"{where} stands on a verdict that says {found.judgement.value!r}")
+    if (found.candidate, found.champion) != (one.output, one.body.get("replaces")):
+        yield Finding("I1", f"{where} and its verdict name other versions")
+
+
+def _names(home: Home, records: tuple[LedgerRecord, ...]) -> Iterator[Finding]:
+    for name in adapters.names(home):
+        yield from _tried("I2", lambda name=name: adapters.describe(home, name))  # type: ignore[misc]
+    for path in sorted(home.versions.glob("*.json")):
+        yield from _tried("I2", lambda path=path: _version(home, path.stem))  # type: ignore[misc]
+    for path in sorted(home.harnesses.glob("*.toml")):
+        yield from _tried("I2", lambda path=path: hcp.load(home.harnesses, path.stem))  # type: ignore[misc]
+    for path in _folders(home.verdicts):
+        yield from _tried("I2", lambda path=path: approval.verdict(home, path.name))  # type: ignore[misc]
+    for path in sorted(home.modes.glob("*.json")):
+        yield from _tried("I2", lambda path=path: _modes(path))  # type: ignore[misc]
+    for one in records:
+        for name in _named(one):
+            if not any((folder / name).exists() for folder in (home.banks, home.verdicts)) and not any(
+                path.exists()
+                for path in (home.versions / f"{name}.json", home.modes / f"{name}.json")
+            ):
+                yield Finding("I2", f"ledger record {one.seq} ({one.kind}) names {name[:12]}, which is not on disk")
+
+
+def _named(one: LedgerRecord) -> Iterator[str]:
+    if one.output and one.kind in (*champion.MOVES, "stage", "request"):
+        yield one.output
+    if one.input and (one.kind in ("request", "approval", "promotion") or one.stage in ("expand", "update", "gate")):
+        yield one.input
+
+
+def _version(home: Home, name: str) -> None:
+    """I8: everything a version names is there."""
+    found = versions.load(home, name)
+    hcp.load(home.harnesses, found.harness)
+    for role, adapter in found.adapters.items():
+        if adapters.card(home, adapter).role != role:
+            raise IntegrityError(f"version {name[:12]} names adapter {adapter} for role {role}")
+
+
+def _modes(path: Path) -> None:
+    try:
+        found = Modes.parse(path.read_bytes())
+    except ValidationError:
+        raise IntegrityError(f"{path} is not a list of failure modes") from None
+    if found.digest != path.stem:
+        raise IntegrityError(f"{path} does not say what its name says: its digest is {found.digest[:12]}…")
+
+
+def _once(records: tuple[LedgerRecord, ...]) -> Iterator[Finding]:
+    stages = Counter((one.night, one.stage, one.input) for one in records if one.kind == "stage")
+    decisions = Counter(one.input for one in records if one.kind == "approval")
+    for (night, stage, _), count in stages.items():
+        if count > 1:
+            yield Finding("I3", f"night {night} has {count} records of stage {stage} for one input")
+    for verdict, count in decisions.items():
+        if count > 1:
+            yield Finding("I3", f"verdict {str(verdict)[:12]} has {count} decisions")
+
+
+def _banks(home: Home) -> Iterator[Finding]:
+    names = _banks_of(home)
+    if not names:
+        return
+    bound = Deployment.read(home.deployment_file).expand.overlap
+    index = heldout.index(heldout.read(contracts_dir()).prints, bound)
+    for name in names:
+        try:
+            tasks = bank.load(home, name)
+        except IntegrityError as error:
+            yield Finding("I2", str(error))
+            continue
+        for one in tasks:
+            known = fingerprint(request_of(one))
+            if index.exact(known) or index.near(known):
+                yield Finding("I5", f"bank {name[:12]}: task {one.task_id} is within the overlap bound of a held-out item")

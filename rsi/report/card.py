@@ -1,0 +1,85 @@
+"""The Markdown card: what changed, the verdict and its numbers, for Prefect's pages and for a terminal."""
+
+from rsi.records import Judgement
+from rsi.report.evidence import Evidence
+from rsi.report.telling import (
+    Table,
+    bank_lines,
+    baseline_line,
+    clause_title,
+    evidence_rows,
+    groups_table,
+    headline,
+    labels_table,
+    meaning,
+    modes_table,
+    outcomes_table,
+    suites_table,
+)
+from rsi.report.words import inert_markdown, short
+
+SIGN = {Judgement.PASS: "✅", Judgement.FAIL: "❌", Judgement.CANNOT_TELL: "❔"}
+
+
+def card(evidence: Evidence) -> str:
+    """The card of a verdict; text from outside is escaped, so that none of it acts as markup."""
+    verdict, target = evidence.verdict, evidence.target
+    changed = f"role {verdict.role}" if verdict.role else "harness only"
+    parts = [
+        f"# {SIGN[verdict.judgement]} Gate: {verdict.judgement.value}",
+        f"**{_in(headline(evidence))}** {_in(meaning(verdict))}",
+        f"Night {_in(verdict.night)}, {_in(changed)}, candidate `{_code(short(verdict.candidate))}` against "
+        f"champion `{_code(short(verdict.champion))}`, contract {_in(verdict.contract)}.",
+        "## What changed",
+        _list(evidence.changes),
+        "## Suites",
+        _table(suites_table(evidence)),
+        "## Clauses",
+        _table(_clauses(evidence)),
+    ]
+    if target.by_label:
+        parts += ["## By label", _table(labels_table(evidence))]
+    parts += ["## By source and hardness", _table(groups_table((*target.by_source, *target.by_hardness)))]
+    if evidence.baseline:
+        parts.append(_in(baseline_line(evidence)))
+    parts += ["## How answers ended", _table(outcomes_table(evidence.tables))]
+    if evidence.expected_fixed:
+        parts += ["## Failure modes expected fixed", _table(modes_table(evidence))]
+    if evidence.bank:
+        parts += ["## Bank", _list(bank_lines(evidence))]
+    rows = [f"- {_in(name)}: `{_code(value)}`" for name, value in evidence_rows(evidence)]
+    parts += ["## Evidence", "\n".join(rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _clauses(evidence: Evidence) -> Table:
+    rows = (
+        (clause_title(one.name), f"{SIGN[one.judgement]} {one.judgement.value}", one.text)
+        for one in evidence.verdict.clauses
+    )
+    return Table(("Clause", "Judgement", "Measured, and needed"), tuple(rows), numbers=3)
+
+
+def _table(table: Table) -> str:
+    rule = ["---" if at < table.numbers else "---:" for at in range(len(table.head))]
+    rows = [table.head, *table.rows]
+    lines = ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows]
+    lines.insert(1, "| " + " | ".join(rule) + " |")
+    return "\n".join(lines)
+
+
+def _list(lines: tuple[str, ...]) -> str:
+    return "\n".join(f"- {_in(line)}" for line in lines) or "- nothing recorded"
+
+
+def _cell(text: str) -> str:
+    sign = next((sign for sign in SIGN.values() if text.startswith(sign)), "")
+    return sign + (" " if sign else "") + _in(text.removeprefix(sign).strip())
+
+
+def _in(text: str) -> str:
+    return inert_markdown(text)
+
+
+def _code(text: str) -> str:
+    return "".join(c for c in text if c.isalnum() or c in " /._-")

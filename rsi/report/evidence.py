@@ -1,0 +1,100 @@
+"""What a card and a report are made from: the verdict, counts by suite, and what led to the candidate.
+
+Counts only. No text, answer or id of a held-out item has a field here, so none can reach a page.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from rsi.records import BankManifest, FailureMode, Modes, OutcomeKind, Verdict
+from rsi.statistics.intervals import Interval
+
+MetricsRow = Mapping[str, float]
+"""One step of training: at least `step` and `reward`."""
+
+
+class Count(NamedTuple):
+    """Right answers of both versions in one group of items."""
+
+    name: str
+    n: int
+    before: int
+    """Right with the champion."""
+    after: int
+    """Right with the candidate."""
+
+    def shares(self) -> tuple[float, float]:
+        """Accuracy before and after; 0 where there is no item."""
+        return (self.before / self.n, self.after / self.n) if self.n else (0.0, 0.0)
+
+
+class Baseline(NamedTuple):
+    """A classifier without a language model, trained on the same bank."""
+
+    name: str
+    accuracy: float
+    """On the target suite."""
+    texts: int
+    """It was trained on so many."""
+    by_label: dict[str, float]
+
+
+@dataclass(frozen=True)
+class SuiteTable:
+    """One suite in counts."""
+
+    suite: str
+    part: str
+    """target or guard."""
+    total: Count
+    wins: int
+    """Right with the candidate alone."""
+    losses: int
+    """Right with the champion alone."""
+    interval: Interval
+    """95% interval of the difference of accuracies, candidate minus champion."""
+    margin: float | None
+    """Loss that is too much, on a guard."""
+    by_label: tuple[Count, ...]
+    """Empty where the expected answer is no label."""
+    by_source: tuple[Count, ...]
+    by_hardness: tuple[Count, ...]
+    outcomes: Mapping[str, Mapping[OutcomeKind, int]]
+    """champion and candidate -> how many answers ended in each way."""
+
+    @property
+    def difference(self) -> float:
+        """Accuracy of the candidate minus that of the champion."""
+        before, after = self.total.shares()
+        return after - before
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that a person is shown before they decide."""
+
+    verdict: Verdict
+    tables: tuple[SuiteTable, ...]
+    """Target first, then the guards."""
+    changes: tuple[str, ...]
+    """What differs between the two versions, a line each."""
+    baseline: Baseline | None = None
+    modes: Modes | None = None
+    bank: BankManifest | None = None
+    metrics: tuple[MetricsRow, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Role -> the word the router says for it."""
+
+    @property
+    def target(self) -> SuiteTable:
+        """The suite that decides on the gain."""
+        return self.tables[0]
+
+    @property
+    def expected_fixed(self) -> tuple[tuple[FailureMode, int], ...]:
+        """Failure modes that the bank trained on, most important first, with their number of tasks."""
+        if self.modes is None or self.bank is None:
+            return ()
+        covered = self.bank.by_mode
+        return tuple((m, covered[m.mode_id]) for m in self.modes.modes if covered.get(m.mode_id))

@@ -1,0 +1,185 @@
+"""What card and page say in the same words: headlines, titles and the rows of their tables, as plain text."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rsi.records import Judgement, OutcomeKind, Verdict
+from rsi.report.charts import IntervalRow
+from rsi.report.evidence import Count, Evidence, SuiteTable
+from rsi.report.words import percent, plural, points, short
+
+_GROUPS = {"own": "written for this project"}
+_CLAUSES = {
+    "size": "enough items",
+    "gain": "gain",
+    "accuracy": "accuracy",
+    "labels": "every label",
+    "hard": "hard requests of our own",
+    "range": "a loss would show",
+    "noninferior": "not worse",
+    "anchor": "not worse than the anchor",
+}
+
+
+class Table(NamedTuple):
+    """A table in plain text; columns from `numbers` on hold numbers."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: int = 1
+
+
+def suite_name(suite: str) -> str:
+    """``easy`` for ``easy/v1``."""
+    return suite.split("/")[0]
+
+
+def clause_title(name: str) -> str:
+    """``Guard easy: not worse`` for ``guard_easy_noninferior``."""
+    subject, _, what = name.rpartition("_")
+    if not subject or what not in _CLAUSES:
+        return name.replace("_", " ").capitalize()
+    return f"{subject.replace('_', ' ').capitalize()}: {_CLAUSES[what]}"
+
+
+def meaning(verdict: Verdict) -> str:
+    """What the judgement means, naming the clauses that decided it."""
+    if verdict.judgement is Judgement.PASS:
+        return "Every clause of the contract holds. A person may approve the candidate."
+    names = [clause_title(one.name) for one in verdict.clauses if one.judgement is verdict.judgement]
+    why = "Failed" if verdict.judgement is Judgement.FAIL else "The evidence does not suffice for"
+    return f"{why}: {'; '.join(names)}. The champion stays."
+
+
+def headline(evidence: Evidence) -> str:
+    """The gain in one sentence."""
+    table = evidence.target
+    before, after = table.total.shares()
+    return (
+        f"{suite_name(table.suite).capitalize()}: {percent(before)} right before, {percent(after)} after, "
+        f"on {plural(table.total.n, 'held-out request')}."
+    )
+
+
+def label_names(evidence: Evidence) -> dict[str, str]:
+    """Role -> ``L2 code``, where the harness has a word for it."""
+    return {role: f"{role} {word}" for role, word in evidence.labels.items()}
+
+
+def suites_table(evidence: Evidence) -> Table:
+    """One row a suite."""
+    rows = []
+    for table in evidence.tables:
+        before, after = table.total.shares()
+        low, high = table.interval
+        rows.append(
+            (
+                f"{suite_name(table.suite)} ({table.part})",
+                str(table.total.n),
+                percent(before),
+                percent(after),
+                points(table.difference),
+                f"{points(low)} to {points(high)}",
+                str(table.wins),
+                str(table.losses),
+            )
+        )
+    head = ("Suite", "Items", "Before", "After", "Points", "95% interval", "Won", "Lost")
+    return Table(head, tuple(rows))
+
+
+def groups_table(counts: Sequence[Count], names: dict[str, str] | None = None) -> Table:
+    """One row a group."""
+    rows = []
+    for one in counts:
+        before, after = one.shares()
+        name = (names or _GROUPS).get(one.name, one.name)
+        rows.append((name, str(one.n), percent(before), percent(after), points(after - before)))
+    return Table(("Group", "Items", "Before", "After", "Points"), tuple(rows))
+
+
+def labels_table(evidence: Evidence) -> Table:
+    """One row a label of the target, with the baseline beside it."""
+    plain = groups_table(evidence.target.by_label, label_names(evidence))
+    if evidence.baseline is None:
+        return Table(("Label", *plain.head[1:]), plain.rows)
+    by_label = evidence.baseline.by_label
+    rows = tuple(
+        (*row, percent(by_label[one.name]) if one.name in by_label else "–")
+        for row, one in zip(plain.rows, evidence.target.by_label, strict=True)
+    )
+    return Table(("Label", *plain.head[1:], "Baseline"), rows)
+
+
+def outcomes_table(tables: Sequence[SuiteTable]) -> Table:
+    """How answers ended, one row a suite and version."""
+    rows = [
+        (f"{suite_name(table.suite)}, {version}", *(str(ends.get(kind, 0)) for kind in OutcomeKind))
+        for table in tables
+        for version, ends in table.outcomes.items()
+    ]
+    head = ("Answers", *(kind.value.replace("_", " ").capitalize() for kind in OutcomeKind))
+    return Table(head, tuple(rows))
+
+
+def modes_table(evidence: Evidence) -> Table:
+    """Failure modes that the candidate was trained against."""
+    rows = [
+        (m.title, m.status.value, f"{m.count} of {m.opportunities}", percent(m.rate), str(tasks))
+        for m, tasks in evidence.expected_fixed
+    ]
+    return Table(("Failure mode", "Status", "Seen", "Rate", "Tasks"), tuple(rows), numbers=2)
+
+
+def bank_lines(evidence: Evidence) -> tuple[str, ...]:
+    """What the candidate was trained on, and what was refused."""
+    bank = evidence.bank
+    if bank is None:
+        return ()
+    expected = ", ".join(f"{name} {count}" for name, count in sorted(bank.by_expected.items()))
+    rejected = ", ".join(f"{reason} {count}" for reason, count in sorted(bank.rejected.items()))
+    screens = ", ".join(f"{split} {short(print_)}" for split, print_ in sorted(bank.screens.items()))
+    return (
+        f"{plural(bank.tasks, 'task')} in bank {short(bank.digest)}: {expected or 'none'}",
+        f"refused proposals: {rejected or 'none'}",
+        f"screened against held-out fingerprints: {screens or 'none'}",
+    )
+
+
+def baseline_line(evidence: Evidence) -> str:
+    """The honest comparison in one sentence; "" where there was none."""
+    found = evidence.baseline
+    if found is None:
+        return ""
+    _, after = evidence.target.total.shares()
+    return (
+        f"For honesty: {found.name}, trained on the same {plural(found.texts, 'text')}, gets "
+        f"{percent(found.accuracy)} of the target suite right; the candidate {percent(after)}."
+    )
+
+
+def interval_rows(evidence: Evidence) -> list[IntervalRow]:
+    """Differences of all suites, guards with their bound and margin."""
+    bounds = {clause.name: clause.numbers.get("lower") for clause in evidence.verdict.clauses}
+    rows = []
+    for table in evidence.tables:
+        name = suite_name(table.suite)
+        low, high = table.interval
+        bound = bounds.get(f"guard_{name}_noninferior") if table.margin is not None else None
+        margin = -table.margin if table.margin is not None else None
+        rows.append(IntervalRow(f"{name} ({table.part})", low, table.difference, high, bound, margin))
+    return rows
+
+
+def evidence_rows(evidence: Evidence) -> tuple[tuple[str, str], ...]:
+    """Digests that name everything this rests on."""
+    verdict = evidence.verdict
+    return (
+        ("Verdict (evidence digest)", verdict.digest),
+        ("Candidate", verdict.candidate),
+        ("Champion", verdict.champion),
+        ("Contract", f"{verdict.contract} {verdict.contract_digest}"),
+        *((f"Suite {suite}", pin) for suite, pin in sorted(verdict.suites.items())),
+        ("Scorecard", verdict.scorecard),
+        *((("Bank", evidence.bank.digest),) if evidence.bank else ()),
+    )

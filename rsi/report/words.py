@@ -1,0 +1,63 @@
+"""Numbers as a person reads them, and outside text made harmless."""
+
+import html
+import unicodedata
+
+LIMIT = 300
+"""Characters kept of a piece of outside text."""
+_PLAIN = frozenset(" ,;?%/+=()'’“”→−–-…")
+
+
+def percent(share: float) -> str:
+    """0.1234 as ``12.3%``."""
+    return f"{100 * share:.1f}%"
+
+
+def points(difference: float) -> str:
+    """A difference of shares in percentage points, with its sign: ``+12.3``, ``−4.0``."""
+    rounded = round(100 * difference, 1)
+    return f"{'−' if rounded < 0 else '+'}{abs(rounded):.1f}"
+
+
+def p_value(p: float) -> str:
+    """A p-value to two figures (``= 0.012``); a very small one only as ``below 0.0001``."""
+    return "below 0.0001" if p < 0.0001 else f"= {p:.2g}" if p < 0.1 else f"= {p:.2f}"
+
+
+def short(digest: str) -> str:
+    """The first twelve digits of a digest."""
+    return digest[:12]
+
+
+def plural(count: int, one: str) -> str:
+    """``1 item``, ``2 items``."""
+    return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"
+
+
+def tidy(text: str) -> str:
+    """Outside text on one line, without control, format and direction marks, cut at `LIMIT` characters."""
+    spaced = "".join(" " if c.isspace() else c for c in text)
+    shown = " ".join("".join(c for c in spaced if unicodedata.category(c)[0] != "C").split())
+    return shown if len(shown) <= LIMIT else shown[: LIMIT - 1] + "…"
+
+
+def inert_html(text: str) -> str:
+    """Outside text that HTML shows as it is, in text and in quoted attributes."""
+    return html.escape(tidy(text), quote=True)
+
+
+def inert_markdown(text: str) -> str:
+    """Outside text that Markdown shows as it is: no markup, link, mention or table cell can start in it."""
+    shown = tidy(text)
+    return "".join(
+        c if _is_plain(c, shown[at + 1 : at + 2], at) else f"&#{ord(c)};" for at, c in enumerate(shown)
+    )
+
+
+def _is_plain(c: str, following: str, at: int) -> bool:
+    """Whether a character stands for itself; dots and colons could make an address, a first mark a list."""
+    if c.isalnum():
+        return True
+    if at == 0:
+        return c in "−–…“" or (c == "+" and following.isdigit())
+    return not following.strip() or following.isdigit() if c in ".:" else c in _PLAIN

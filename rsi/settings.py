@@ -1,0 +1,264 @@
+"""Places (`Home`, from ``RSI_*`` variables) and the deployment file. Read nowhere else.
+
+Variables: ``RSI_HOME`` (default ``./.rsi``) holds all that a deployment knows; ``RSI_CACHE`` (default
+``~/.cache/rsi``) holds base models and public data; ``RSI_CONTRACTS`` (default ``./contracts``, else the folder
+beside the package) holds gate contracts and held-out suites.
+"""
+
+import os
+import secrets
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import tomlkit
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rsi.errors import ContractError
+from rsi.ids import Digest, digest
+from rsi.records import Origin
+from rsi.store.files import write_whole
+
+PROJECT = Path(__file__).resolve().parent.parent
+OFFLINE = {
+    "HF_HUB_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "DO_NOT_TRACK": "1",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+"""Telemetry and hub look-ups of dependencies, switched off."""
+
+
+def quiet_dependencies() -> None:
+    """Set `OFFLINE` in this process, where nothing else was said."""
+    for name, value in OFFLINE.items():
+        os.environ.setdefault(name, value)
+
+
+def cache_dir() -> Path:
+    """Where assets lie."""
+    return Path(os.environ.get("RSI_CACHE") or Path.home() / ".cache" / "rsi").resolve()
+
+
+def contracts_dir() -> Path:
+    """Where contracts and held-out suites lie; asked for by the gate and by nothing else in the loop."""
+    said = os.environ.get("RSI_CONTRACTS")
+    if said:
+        return Path(said).resolve()
+    here = Path("contracts").resolve()
+    return here if here.is_dir() else PROJECT / "contracts"
+
+
+@dataclass(frozen=True)
+class Home:
+    """The folder of a deployment and the places in it."""
+
+    root: Path
+
+    @classmethod
+    def find(cls, root: Path | None = None) -> "Home":
+        """The folder given, else ``RSI_HOME``, else ``./.rsi``."""
+        return cls((root or Path(os.environ.get("RSI_HOME") or ".rsi")).resolve())
+
+    @property
+    def deployment_file(self) -> Path:
+        return self.root / "deployment.toml"
+
+    @property
+    def inbox(self) -> Path:
+        return self.root / "inbox"
+
+    @property
+    def store(self) -> Path:
+        return self.root / "store.duckdb"
+
+    @property
+    def snapshot(self) -> Path:
+        return self.root / "snapshot.duckdb"
+
+    @property
+    def ledger(self) -> Path:
+        return self.root / "ledger.ndjson"
+
+    @property
+    def champion(self) -> Path:
+        return self.root / "champion.json"
+
+    @property
+    def raw(self) -> Path:
+        return self.root / "raw"
+
+    @property
+    def heldout(self) -> Path:
+        return self.root / "heldout"
+
+    @property
+    def modes(self) -> Path:
+        return self.root / "modes"
+
+    @property
+    def banks(self) -> Path:
+        return self.root / "banks"
+
+    @property
+    def jobs(self) -> Path:
+        return self.root / "jobs"
+
+    @property
+    def adapters(self) -> Path:
+        return self.root / "adapters"
+
+    @property
+    def harnesses(self) -> Path:
+        return self.root / "harnesses"
+
+    @property
+    def versions(self) -> Path:
+        return self.root / "versions"
+
+    @property
+    def verdicts(self) -> Path:
+        return self.root / "verdicts"
+
+    @property
+    def gateways(self) -> Path:
+        return self.root / "gateways"
+
+    @property
+    def night_lock(self) -> Path:
+        return self.root / "locks" / "night"
+
+    @property
+    def store_lock(self) -> Path:
+        return self.root / "locks" / "store"
+
+    def key(self) -> bytes:
+        """The deployment's secret (split and pseudonyms), made on first use, mode 0600."""
+        path = self.root / "key"
+        if not path.exists():
+            write_whole(path, secrets.token_hex(32).encode())
+        return path.read_bytes()
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Traces(_Section):
+    """Which traces discover reads."""
+
+    origins: tuple[Origin, ...] = (Origin.TRAFFIC,)
+    namespace: str = "default"
+    """Prefix of the ids of what is ingested."""
+
+
+class Splits(_Section):
+    """Shares of conversations set aside at ingest; the rest is train."""
+
+    dev: float = Field(0.0, ge=0, lt=1)
+    gate: float = Field(0.05, ge=0, lt=1)
+    vault: float = Field(0.05, ge=0, lt=1)
+
+
+class Expand(_Section):
+    """Bounds of a bank."""
+
+    max_tasks: int = Field(2000, ge=1)
+    max_share: float = Field(0.4, gt=0, le=1)
+    """Largest share of the bank with one expected answer."""
+    overlap: float = Field(0.7, gt=0, le=1)
+    """MinHash Jaccard from which a proposal counts as held out."""
+
+
+class Update(_Section):
+    """What a training job may spend and how it trains; formulas in `rsi.update.grpo`."""
+
+    role: str = "L0"
+    steps: int = Field(120, ge=1)
+    prompts: int = Field(8, ge=1)
+    """Prompts a step."""
+    samples: int = Field(8, ge=2)
+    """Answers a prompt (the group)."""
+    learning_rate: float = Field(2e-4, gt=0)
+    rank: int = Field(16, ge=1, le=64)
+    alpha: int = Field(32, ge=1)
+    exploration: float = Field(0.15, ge=0, lt=1)
+    """Share of uniform sampling over the choices."""
+    checkpoint_every: int = Field(20, ge=1)
+    seed: int = 17
+
+
+class NightRules(_Section):
+    """When a night runs and when it stays quiet."""
+
+    schedule: str = "0 2 * * *"
+    min_failures: int = Field(20, ge=1)
+    """Fewer failures than this and there is nothing worth training on."""
+    request_days: int = Field(7, ge=1)
+    """How long an approval waits."""
+
+
+class Serve(_Section):
+    """The gateway."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    max_tokens: int = Field(256, ge=1)
+    batch: int = Field(8, ge=1)
+
+
+class Deployment(_Section):
+    """One validated TOML file; written by `rsi init`."""
+
+    schema_version: Literal[1] = 1
+    name: str = "default"
+    base: str = "smollm2-135m"
+    """A base model named in `rsi.assets`, or a folder with config, tokenizer and safetensors."""
+    engine: str = "local"
+    """`local`, or the URL of an OpenAI-compatible server."""
+    contract: str = "demo/v1"
+    """Name of the gate contract; only the gate opens it."""
+    approvers: tuple[str, ...] = ()
+    """Who may answer a request; empty means anybody who gives a name."""
+    traces: Traces = Traces()
+    split: Splits = Splits()
+    expand: Expand = Expand()
+    update: Update = Update()
+    night: NightRules = NightRules()
+    serve: Serve = Serve()
+
+    @property
+    def digest(self) -> Digest:
+        """SHA-256 of the settings that decide what a night does."""
+        return digest(self.model_dump(mode="json", exclude={"serve", "approvers"}))
+
+    @classmethod
+    def read(cls, path: Path) -> "Deployment":
+        """The deployment file, checked.
+
+        Raises:
+            ContractError: it is missing, not TOML, or has a key or value it must not have.
+        """
+        try:
+            data = tomllib.loads(path.read_text())
+        except FileNotFoundError:
+            raise ContractError(f"no deployment file at {path}; run `rsi init` to write one") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ContractError(f"{path} is not valid TOML: {error}") from None
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise ContractError(f"{path}: {said(error)}") from None
+
+    def write(self, path: Path) -> None:
+        """Write the file, every setting with its value."""
+        write_whole(path, tomlkit.dumps(self.model_dump(mode="json", exclude_none=True)).encode())
+
+
+def said(error: ValidationError) -> str:
+    """A pydantic error in one line: each place with what is wrong there."""
+    return "; ".join(
+        f"{'.'.join(str(part) for part in one['loc']) or 'file'}: {one['msg']}" for one in error.errors()
+    )

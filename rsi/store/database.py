@@ -1,0 +1,116 @@
+"""The store: one DuckDB file, opened for one batch at a time under the store lock.
+
+Nobody keeps it open: a batch is lock, connection and one transaction, so that ingest, approve, promote and
+label work while a night trains. Readers use the snapshot (`rsi.store.snapshot`).
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rsi.errors import BusyError, ContractError, IntegrityError
+from rsi.ports import Clock
+from rsi.settings import Home
+from rsi.store.locks import hold
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+SCHEMA_VERSION = 1
+SCHEMA = Path(__file__).with_name("schema.sql")
+VIEWS = Path(__file__).with_name("views.sql")
+
+_HAS_META = """
+select count(*) from duckdb_tables() where table_name = 'meta' and database_name = current_database()
+"""
+_VERSION = "select value from meta where key = 'schema_version'"
+_SET_META = "insert into meta values (?, ?)"
+_LAST = "select coalesce(max(ordinal), 0) from batches"
+
+
+def connect(home: Home) -> "DuckDBPyConnection":
+    """The store, read-write, with its schema; made on first use. The caller holds the store lock.
+
+    Raises:
+        BusyError: another process has the file open.
+        IntegrityError: the file is not a DuckDB file, or a broken one.
+        ContractError: it was written by a newer rsi.
+    """
+    import duckdb
+
+    home.root.mkdir(parents=True, exist_ok=True)
+    try:
+        connection = duckdb.connect(str(home.store))
+    except duckdb.Error as error:
+        raise _not_opened(home.store, str(error)) from None
+    try:
+        prepare(connection, home.store)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def store_batch(home: Home, clock: Clock, who: str, wait_s: float = 30.0) -> "Iterator[DuckDBPyConnection]":
+    """Store lock, connection and one transaction; committed at the end, rolled back on any exception.
+
+    Raises:
+        BusyError: the lock is not free within `wait_s` seconds; the message names the holder.
+    """
+    with hold(home.store_lock, who, clock.now().isoformat(timespec="seconds"), wait_s):
+        connection = connect(home)
+        try:
+            connection.begin()
+            yield connection
+            connection.commit()
+        finally:
+            # Closing without a commit rolls back.
+            connection.close()
+
+
+def prepare(connection: "DuckDBPyConnection", path: Path) -> None:
+    """Make tables and views in an empty database, or check the version of a full one.
+
+    Raises:
+        ContractError: the schema is newer than this code.
+    """
+    if not _number(connection, _HAS_META):
+        connection.begin()
+        connection.execute(SCHEMA.read_text())
+        connection.execute(VIEWS.read_text())
+        set_meta(connection, "schema_version", str(SCHEMA_VERSION))
+        connection.commit()
+        return
+    version = _number(connection, _VERSION)
+    if version > SCHEMA_VERSION:
+        raise ContractError(
+            f"{path} has schema version {version}, this rsi knows up to {SCHEMA_VERSION}; install the newer "
+            "rsi that wrote it, or point RSI_HOME elsewhere"
+        )
+    if version < SCHEMA_VERSION:
+        raise IntegrityError(f"{path} has no usable schema version ({version}); restore it from a backup")
+
+
+def set_meta(connection: "DuckDBPyConnection", key: str, value: str) -> None:
+    """Write a fact about the file that was not there before."""
+    connection.execute(_SET_META, [key, value])
+
+
+def last_ordinal(connection: "DuckDBPyConnection") -> int:
+    """Number of the last ingest batch, 0 before the first: what a night names as its input."""
+    return _number(connection, _LAST)
+
+
+def _number(connection: "DuckDBPyConnection", query: str) -> int:
+    # All rows are fetched: DuckDB refuses the next statement while a result is unfinished.
+    rows = connection.execute(query).fetchall()
+    return int(rows[0][0]) if rows else 0
+
+
+def _not_opened(path: Path, said: str) -> BusyError | IntegrityError:
+    line = said.splitlines()[0] if said else "no reason given"
+    if "lock" in said.lower():
+        return BusyError(f"{path} is open in another program; close it and try again ({line})")
+    return IntegrityError(f"{path} cannot be opened as a DuckDB file: {line}; restore it from a backup")

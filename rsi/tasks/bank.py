@@ -1,0 +1,111 @@
+"""Banks: immutable sets of tasks, ``tasks.parquet`` + ``manifest.json``, named by the manifest's digest."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from rsi import faults
+from rsi.errors import IntegrityError
+from rsi.ids import Digest, canonical, digest, digest_file
+from rsi.records import BankManifest, ChatMessage, Task
+from rsi.settings import Home
+from rsi.store.files import publish_folder
+
+_MESSAGE = pa.struct([("role", pa.string()), ("content", pa.string())])
+SCHEMA = pa.schema(
+    [
+        pa.field("task_id", pa.string(), nullable=False),
+        pa.field("hop", pa.string(), nullable=False),
+        pa.field("messages", pa.list_(_MESSAGE), nullable=False),
+        pa.field("verifier", pa.string(), nullable=False),
+        pa.field("expected", pa.string(), nullable=False),
+        pa.field("mode_id", pa.string()),
+        pa.field("traces", pa.list_(pa.string()), nullable=False),
+        pa.field("source", pa.string(), nullable=False),
+    ]
+)
+"""Columns of ``tasks.parquet``; `datasets.load_dataset("parquet", …)` reads the file as it is."""
+
+
+def task(
+    hop: str,
+    messages: tuple[ChatMessage, ...],
+    verifier: str,
+    expected: str,
+    mode_id: str | None,
+    traces: tuple[str, ...],
+    source: str,
+) -> Task:
+    """A task named by what is asked and what is expected."""
+    name = digest([hop, [one.model_dump() for one in messages], verifier, expected])
+    return Task(
+        task_id=f"t-{name[:16]}", hop=hop, messages=messages, verifier=verifier, expected=expected, mode_id=mode_id,
+        traces=traces, source=source,
+    )
+
+
+def freeze(
+    home: Home, night: str, tasks: Sequence[Task], rejected: dict[str, int], screens: dict[str, str]
+) -> Digest:
+    """Write a bank and return its digest; the same tasks give the same bytes."""
+    ordered = sorted(tasks, key=lambda one: one.task_id)
+    table = pa.Table.from_pylist([one.model_dump(mode="json") for one in ordered], schema=SCHEMA)
+    draft = home.banks / f".{night}.parquet"
+    draft.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        pq.write_table(table, draft, compression="zstd")
+        manifest = BankManifest(
+            night=night,
+            tasks=len(ordered),
+            tasks_sha256=digest_file(draft),
+            by_mode=dict(sorted(Counter(one.mode_id or "keeps" for one in ordered).items())),
+            by_expected=dict(sorted(Counter(one.expected for one in ordered).items())),
+            rejected=dict(sorted(rejected.items())),
+            screens=screens,
+        )
+        faults.point("bank.before_publish")
+
+        def fill(target: Path) -> None:
+            (target / "tasks.parquet").write_bytes(draft.read_bytes())
+            (target / "manifest.json").write_bytes(canonical(manifest.model_dump(mode="json")))
+
+        publish_folder(home.banks / manifest.digest, fill)
+    finally:
+        draft.unlink(missing_ok=True)
+    return manifest.digest
+
+
+def manifest(home: Home, name: str) -> BankManifest:
+    """What a bank says of itself, checked against its name and its tasks.
+
+    Raises:
+        IntegrityError: missing or changed.
+    """
+    folder = home.banks / name
+    try:
+        found = BankManifest.parse((folder / "manifest.json").read_bytes())
+        held = digest_file(folder / "tasks.parquet")
+    except FileNotFoundError as error:
+        raise IntegrityError(f"bank {name[:12]} is missing: expected {error.filename}") from None
+    except ValidationError:
+        raise IntegrityError(f"{folder / 'manifest.json'} is not a bank's manifest") from None
+    if found.digest != name:
+        raise IntegrityError(f"{folder / 'manifest.json'} was changed: its digest is {found.digest[:12]}…")
+    if held != found.tasks_sha256:
+        raise IntegrityError(f"{folder / 'tasks.parquet'} was changed: its manifest names {found.tasks_sha256[:12]}…")
+    return found
+
+
+def load(home: Home, name: str) -> tuple[Task, ...]:
+    """The tasks of a bank, in the order of their ids."""
+    manifest(home, name)
+    return read(home.banks / name / "tasks.parquet")
+
+
+def read(path: Path) -> tuple[Task, ...]:
+    """The tasks of a Parquet file."""
+    return tuple(Task.model_validate(row) for row in pq.read_table(path).to_pylist())

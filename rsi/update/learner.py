@@ -1,0 +1,119 @@
+"""The learner: base, frozen adapters of other roles, and the one adapter that is trained; its weights on disk.
+
+Nothing but the trained adapter may change: base and frozen adapters are hashed in memory before and after.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model, set_peft_model_state_dict
+from safetensors.torch import load_file, save_file
+from transformers import PreTrainedModel
+
+from rsi.ids import canonical
+from rsi.registry import adapters
+from rsi.registry.adapters import TARGETS
+from rsi.settings import Home, Update
+from rsi.store.files import publish_folder
+from rsi.update.rollout import Decoder
+
+TRAINED = "trained"
+"""Name of the trained adapter in memory; also the name that PEFT's parameter names carry."""
+
+
+class Learner(NamedTuple):
+    """A model in training."""
+
+    model: PeftModel
+    decoder: Decoder
+    optimizer: torch.optim.AdamW
+
+    def parameters(self) -> list[tuple[str, torch.nn.Parameter]]:
+        """The trained parameters by name, in a fixed order."""
+        return sorted((name, one) for name, one in self.model.named_parameters() if one.requires_grad)
+
+
+def build(
+    home: Home, base: PreTrainedModel, settings: Update, warm_start: str | None, frozen: tuple[str, ...]
+) -> Learner:
+    """Lay the frozen adapters over the base, and fresh or warm weights to train."""
+    torch.manual_seed(settings.seed)
+    config = LoraConfig(
+        r=settings.rank,
+        lora_alpha=settings.alpha,
+        target_modules=list(TARGETS),
+        lora_dropout=0.0,
+        bias="none",
+        task_type="CAUSAL_LM",
+    )
+    model = get_peft_model(base, config, adapter_name=TRAINED)
+    for name in frozen:
+        model.load_adapter(str(adapters.folder(home, name)), adapter_name=name)
+    if warm_start:
+        weights = load_file(adapters.folder(home, warm_start) / "adapter_model.safetensors")
+        set_peft_model_state_dict(model, weights, adapter_name=TRAINED)
+    model.set_adapter(TRAINED)
+    model.eval()
+    inner = model.get_base_model()
+    trained = [one for _, one in sorted(model.named_parameters()) if one.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=settings.learning_rate, weight_decay=0.0)
+    return Learner(model, Decoder(inner.get_decoder(), inner.get_output_embeddings()), optimizer)
+
+
+def fingerprint(learner: Learner) -> str:
+    """SHA-256 over every tensor in memory that must not change."""
+    digest = hashlib.sha256()
+    for name, tensor in _untrained(learner):
+        digest.update(name.encode())
+        digest.update(tensor.detach().contiguous().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _untrained(learner: Learner) -> Iterator[tuple[str, torch.Tensor]]:
+    trained = {name for name, _ in learner.parameters()}
+    for name, tensor in sorted(learner.model.state_dict().items()):
+        if name not in trained and tensor.numel():
+            yield name, tensor
+
+
+def save_checkpoint(target: Path, learner: Learner, step: int, skipped: int) -> None:
+    """Keep weights and optimiser moments of `step` finished steps; the folder is whole or absent."""
+    tensors: dict[str, torch.Tensor] = {}
+    for name, one in learner.parameters():
+        tensors[f"weight.{name}"] = one.detach().clone()
+        for key, value in learner.optimizer.state[one].items():
+            tensors[f"{key}.{name}"] = torch.as_tensor(value).clone()
+
+    def fill(folder: Path) -> None:
+        save_file(tensors, folder / "state.safetensors")
+        (folder / "state.json").write_bytes(canonical({"step": step, "skipped": skipped}))
+
+    publish_folder(target, fill)
+
+
+def load_checkpoint(folder: Path, learner: Learner) -> tuple[int, int]:
+    """Put a checkpoint's state into the learner; (steps finished, groups skipped)."""
+    tensors = load_file(folder / "state.safetensors")
+    said = json.loads((folder / "state.json").read_bytes())
+    with torch.no_grad():
+        for name, one in learner.parameters():
+            one.copy_(tensors[f"weight.{name}"])
+            keys = [key for key in ("step", "exp_avg", "exp_avg_sq") if f"{key}.{name}" in tensors]
+            learner.optimizer.state[one] = {key: tensors[f"{key}.{name}"] for key in keys}
+    return int(said["step"]), int(said["skipped"])
+
+
+def export(learner: Learner, folder: Path, base: str) -> None:
+    """Write the trained adapter as PEFT would, with nothing in it that differs from run to run."""
+    learner.model.save_pretrained(str(folder), selected_adapters=[TRAINED])
+    place = folder / TRAINED
+    config = json.loads((place / "adapter_config.json").read_bytes())
+    config["target_modules"] = sorted(config["target_modules"])
+    config["base_model_name_or_path"] = base
+    config["inference_mode"] = True
+    (folder / "adapter_config.json").write_bytes(canonical(config))
+    save_file(load_file(place / "adapter_model.safetensors"), folder / "adapter_model.safetensors", {"format": "pt"})

@@ -1,0 +1,78 @@
+"""Rollouts over a closed set of answers: the policy's log-probs, the draw, and its rewards."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from transformers import PreTrainedModel
+
+from rsi.ids import digest
+from rsi.records import OutcomeKind, Task
+from rsi.update.grpo import behaviour
+from rsi.update.prefix import Captured, replay
+from rsi.verifiers import verify
+
+
+class Decoder(NamedTuple):
+    """The parts of a causal language model that scoring needs."""
+
+    body: PreTrainedModel
+    """Tokens to hidden states."""
+    head: torch.nn.Module
+    """Hidden states to logits."""
+
+
+class Draw(NamedTuple):
+    """Answers drawn for a batch."""
+
+    choices: torch.Tensor
+    """[prompts, samples], places in the list of choices."""
+    rewards: torch.Tensor
+    """[prompts, samples], 0 to 1."""
+    unscored: int
+    """Answers the verifier gave no number; they count as 0."""
+
+
+def policy(model: Decoder, captured: Captured, choices: Sequence[Sequence[int]]) -> torch.Tensor:
+    """Log-probabilities [prompts, choices] of each choice: softmax over the choices of summed token log-probs.
+
+    Choices that share all but their last token share one replayed row; with one-token choices that is one row
+    of one position a prompt.
+    """
+    starts = sorted({tuple(choice[:-1]) for choice in choices})
+    prompts = len(captured.last)
+    rows = [row for row in range(prompts) for _ in starts]
+    hidden = replay(model.body, captured, rows, [[*start, 0] for _ in range(prompts) for start in starts])
+    logprobs = torch.log_softmax(model.head(hidden), dim=-1).view(prompts, len(starts), hidden.shape[1], -1)
+    scores = []
+    for choice in choices:
+        place = starts.index(tuple(choice[:-1]))
+        at = torch.arange(len(choice))
+        scores.append(logprobs[:, place][:, at, torch.tensor(list(choice))].sum(dim=1))
+    return torch.log_softmax(torch.stack(scores, dim=1), dim=1)
+
+
+def draw(
+    logprobs: torch.Tensor, tasks: Sequence[Task], answers: Sequence[str], samples: int, exploration: float, seed: str
+) -> Draw:
+    """Draw `samples` answers a task from the policy with exploration, and have them verified.
+
+    `answers[k]` is what choice k says to the verifier.
+    """
+    generator = torch.Generator().manual_seed(_number(seed))
+    chosen = torch.multinomial(
+        behaviour(logprobs.detach(), exploration), samples, replacement=True, generator=generator
+    )
+    rewards = torch.zeros(chosen.shape)
+    unscored = 0
+    for row, task in enumerate(tasks):
+        outcomes = [verify(task.verifier, answer, task.expected) for answer in answers]
+        for column, choice in enumerate(chosen[row].tolist()):
+            outcome = outcomes[choice]
+            unscored += outcome.kind is not OutcomeKind.SCORED
+            rewards[row, column] = outcome.score or 0.0
+    return Draw(chosen, rewards, unscored)
+
+
+def _number(seed: str) -> int:
+    return int(digest(seed)[:15], 16)

@@ -1,0 +1,34 @@
+"""The world of a deployment as it is: the system's clock, its base model, an engine on it."""
+
+from functools import cache
+
+from rsi.context import Base, World
+from rsi.errors import ContractError
+from rsi.ports import Clock, Engine, Progress, SystemClock, silent
+from rsi.settings import Deployment
+
+
+def real(deployment: Deployment, progress: Progress = silent, clock: Clock | None = None) -> World:
+    """The world that a deployment file describes; model and engine are loaded on first use."""
+
+    @cache
+    def base() -> Base:
+        from rsi.assets import base_folder
+
+        return Base(*base_folder(deployment.base))
+
+    @cache
+    def engine() -> Engine:
+        if deployment.engine != "local":
+            if not deployment.engine.startswith(("http://", "https://")):
+                raise ContractError(
+                    f"engine {deployment.engine!r} in the deployment file is neither 'local' nor an http(s) URL"
+                )
+            from rsi.engine.openai import OpenAIEngine
+
+            return OpenAIEngine(deployment.engine, deployment.base, base().digest)
+        from rsi.engine.local import LocalEngine
+
+        return LocalEngine(base().folder, base().digest)
+
+    return World(clock or SystemClock(), progress, base, engine)

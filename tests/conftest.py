@@ -1,0 +1,34 @@
+"""Fixtures everybody uses: a tiny base model, the real one, and a fresh home."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "2")
+
+from rsi.settings import Home, quiet_dependencies
+from tests.tiny import make_tiny_base
+
+quiet_dependencies()
+
+
+@pytest.fixture(scope="session")
+def tiny_base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the tiny random-weight model."""
+    return make_tiny_base(tmp_path_factory.mktemp("tiny-base"))
+
+
+@pytest.fixture(scope="session")
+def smollm() -> Path:
+    """Folder of the real base model, pulled into the asset cache on first use."""
+    from rsi import assets
+
+    assets.pull()
+    return assets.base_folder("smollm2-135m")[0]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A fresh, empty home."""
+    return Home(tmp_path / "home")

@@ -1,0 +1,84 @@
+"""A Prefect server that is not there is one clear line."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import orjson
+import pytest
+
+from flows.server import Server, publish
+from flows.watch import Watch
+from rsi.errors import TransientError
+from rsi.registry.waiting import api_url
+from rsi.settings import Home
+from tests.flows.flow_made import tiny_home
+
+DEAD = "http://127.0.0.1:9/api"
+
+
+def _deploy(home: Home, **environment: str) -> "subprocess.CompletedProcess[str]":
+    kept = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
+    command = [sys.executable, "-m", "flows.deploy", "--home", str(home.root)]
+    return subprocess.run(
+        command, env={**kept, **environment}, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_serving_without_a_server_is_one_line(tiny_base: Path, tmp_path: Path) -> None:
+    """None named: exit 2. A dead one: exit 75. Nothing is left in the home either way."""
+    home = tiny_home(tmp_path / "home", tiny_base, with_traces=False)
+    unnamed, dead = _deploy(home), _deploy(home, PREFECT_API_URL=DEAD)
+    assert (unnamed.returncode, dead.returncode) == (2, 75)
+    for said, words in (
+        (unnamed.stderr, "no Prefect server is named"),
+        (dead.stderr, f"{DEAD} does not answer"),
+    ):
+        assert words in said
+        assert said.count("\n") == 1
+    assert not (home.root / "prefect.json").exists()
+
+
+def test_a_server_that_goes_away_while_it_is_watched_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After some tries, naming its address."""
+    monkeypatch.setattr("flows.watch.EVERY_S", 0.0)
+    with pytest.raises(TransientError, match="does not answer"):
+        Watch(DEAD, lambda: None).run("some")
+
+
+def test_the_address_of_the_server_is_left_for_the_commands(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`rsi approve` finds it in the home."""
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    publish(home, "http://127.0.0.1:4200/api")
+    assert orjson.loads((home.root / "prefect.json").read_bytes()) == {"api_url": "http://127.0.0.1:4200/api"}
+    assert api_url(home) == "http://127.0.0.1:4200/api"
+
+
+@pytest.mark.flow
+def test_zombies_are_crashed_by_one_automation(served: str, server: Server) -> None:
+    """Created by whoever serves; a second time changes nothing."""
+    from flows.automations import ZOMBIES, ensure
+
+    ensure()
+    found = httpx.post(f"{server.api_url}/automations/filter", json={}, timeout=30).json()
+    ours = [one for one in found if one["name"] == ZOMBIES]
+    assert len(ours) == 1
+    assert ours[0]["trigger"]["posture"] == "Proactive"
+    assert ours[0]["actions"][0]["state"] == "CRASHED"
+
+
+@pytest.mark.flow
+def test_every_stage_nightly_and_promote_are_served_with_the_night_on_schedule(
+    served: str, server: Server
+) -> None:
+    """Six deployments; the night at the deployment's cron, in UTC."""
+    found = httpx.post(f"{server.api_url}/deployments/filter", json={}, timeout=30).json()
+    entries = {one["entrypoint"].rpartition(".")[2]: one for one in found if one["name"] == served}
+    assert set(entries) == {"discover", "expand", "update", "gate", "nightly", "promote"}
+    schedule = entries["nightly"]["schedules"][0]["schedule"]
+    assert (schedule["cron"], schedule["timezone"]) == ("0 2 * * *", "UTC")
+    assert all("home" in one["parameters"] for one in entries.values())

@@ -1,0 +1,194 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rsi.errors import ContractError, IntegrityError
+from rsi.gate.gate import Story, gate, open_scorecard
+from rsi.records import BankManifest, Judgement, Verdict, Version
+from rsi.settings import Home
+from tests.gate.made import (
+    BASE,
+    CANDIDATE,
+    CHAMPION,
+    HARNESS,
+    OTHER,
+    ScriptedEngine,
+    World,
+    answers_right,
+    engine,
+    harness_of,
+    routes_right,
+    world,
+)
+
+GOOD = engine(routes_right(1), answers_right(3))
+BANK = BankManifest(
+    night="2026-10-01",
+    tasks=6,
+    tasks_sha256="9" * 64,
+    by_mode={},
+    by_expected={"L2": 3, "L0": 3},
+    rejected={},
+    screens={},
+)
+STORY = Story(
+    bank=BANK,
+    texts=("write code", "a script", "a query", "tell me", "why", "advice please"),
+    roles=("L2", "L2", "L2", "L0", "L0", "L0"),
+    metrics=tuple({"step": n, "reward": n / 10} for n in range(10)),
+)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return world(tmp_path_factory.mktemp("world"))
+
+
+def run(
+    made: World,
+    home: Path,
+    scripted: ScriptedEngine = GOOD,
+    candidate: Version = CANDIDATE,
+    story: Story | None = STORY,
+    anchor: Version | None = None,
+) -> Verdict:
+    return gate(
+        Home(home),
+        "made/v1",
+        CHAMPION,
+        candidate,
+        scripted,
+        harness_of,
+        night="2026-10-01",
+        story=story,
+        anchor=anchor,
+        contracts=made.root,
+    )
+
+
+def test_a_verdict_is_a_folder_with_its_evidence(made: World, tmp_path: Path) -> None:
+    """Four files under the verdict's digest; the records read back as what they are called."""
+    verdict = run(made, tmp_path)
+    folder = tmp_path / "verdicts" / verdict.digest
+
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "card.md",
+        "report.html",
+        "scorecard.json",
+        "verdict.json",
+    ]
+    assert Verdict.parse((folder / "verdict.json").read_bytes()) == verdict
+    assert open_scorecard(Home(tmp_path), verdict).digest == verdict.scorecard
+    assert (verdict.judgement, verdict.role) == (Judgement.PASS, "L0")
+    assert list((tmp_path / "verdicts").iterdir()) == [folder]
+
+
+def test_the_same_inputs_give_the_same_bytes(made: World, tmp_path: Path) -> None:
+    """Two runs, two homes, one digest and equal files; the story does not change the digest."""
+    first, second = (run(made, tmp_path / name) for name in "ab")
+    files = [sorted((tmp_path / name / "verdicts" / first.digest).iterdir()) for name in "ab"]
+
+    assert first == second
+    assert [path.read_bytes() for path in files[0]] == [path.read_bytes() for path in files[1]]
+    assert run(made, tmp_path / "c", story=None).digest == first.digest
+
+
+def test_nothing_of_a_held_out_item_leaves_with_card_and_report(made: World, tmp_path: Path) -> None:
+    """No request, question, answer or item id, and no word of an error that might quote one."""
+    scripted = replace(
+        GOOD, fail=lambda adapter, text: ValueError(text) if text == "question 7 please" else None
+    )
+    verdict = run(made, tmp_path, scripted)
+    folder = tmp_path / "verdicts" / verdict.digest
+    held_out = ["request ", "question ", "fact1", "L2-17", "q17", "I do not know"]
+
+    assert "question 7 please" in (folder / "scorecard.json").read_text()
+    for name in ("card.md", "report.html", "verdict.json"):
+        said = (folder / name).read_text()
+        assert [text for text in held_out if text in said] == []
+        assert "ValueError" in said
+
+
+def test_card_and_report_tell_the_story(made: World, tmp_path: Path) -> None:
+    """Bank, reward curve, baseline and what changed are there when they are given."""
+    folder = tmp_path / "verdicts" / run(made, tmp_path).digest
+    card, report = (folder / "card.md").read_text(), (folder / "report.html").read_text()
+    for said in (card, report):
+        assert "L0-old → L0-new" in said
+        assert "TF-IDF + logistic regression, trained on the same 6 texts" in said
+        assert BANK.digest[:12] in said
+    assert "Reward during training" in report
+
+
+def test_a_change_of_the_harness_alone_goes_through_the_same_gate(made: World, tmp_path: Path) -> None:
+    """Another route text, no adapter: a verdict with no role, whatever it says."""
+    version = Version(base=BASE, adapters=CHAMPION.adapters, harness=OTHER.digest, parent=CHAMPION.digest)
+    verdict = run(made, tmp_path, candidate=version)
+    card = (tmp_path / "verdicts" / verdict.digest / "card.md").read_text()
+
+    assert (verdict.role, verdict.judgement) == (None, Judgement.FAIL)
+    assert "harness only" in card and "Name the specialist" in card
+
+
+def test_a_changed_suite_or_contract_stops_before_anything_is_asked(tmp_path: Path) -> None:
+    """The pin is checked first; nothing is written."""
+    made = world(tmp_path / "contracts", 2, 2)
+    items = made.root / "suites/easy/v1/items.jsonl"
+    items.write_bytes(items.read_bytes() + b"\n")
+    scripted = engine(routes_right(1), answers_right(3))
+    with pytest.raises(IntegrityError, match="easy/v1"):
+        run(made, tmp_path / "home", scripted)
+    with pytest.raises(ContractError, match="no contract made/v2"):
+        gate(
+            Home(tmp_path / "home"),
+            "made/v2",
+            CHAMPION,
+            CANDIDATE,
+            scripted,
+            harness_of,
+            night="n",
+            contracts=made.root,
+        )
+
+    assert scripted.asked == []
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_full_disk_leaves_nothing_half_written(
+    made: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No space left before the verdict is published: the error passes, no folder is there, a retry works."""
+    monkeypatch.setenv("RSI_FAULT", "gate.before_verdict:enospc")
+    with pytest.raises(OSError, match="No space"):
+        run(made, tmp_path)
+    assert not (tmp_path / "verdicts").exists()
+    monkeypatch.delenv("RSI_FAULT")
+
+    assert (tmp_path / "verdicts" / run(made, tmp_path).digest / "verdict.json").is_file()
+
+
+def test_a_scorecard_that_was_touched_is_noticed(made: World, tmp_path: Path) -> None:
+    """One changed answer, and it is no longer the evidence; a missing one is named."""
+    verdict = run(made, tmp_path)
+    path = tmp_path / "verdicts" / verdict.digest / "scorecard.json"
+    path.write_bytes(path.read_bytes().replace(b"I do not know", b"I do now know", 1))
+    with pytest.raises(IntegrityError, match="is not the scorecard of verdict"):
+        open_scorecard(Home(tmp_path), verdict)
+    path.unlink()
+    with pytest.raises(IntegrityError, match=r"scorecard\.json is missing"):
+        open_scorecard(Home(tmp_path), verdict)
+
+
+def test_the_anchor_is_the_version_that_the_contract_names(tmp_path: Path) -> None:
+    """Genesis has no parent; a digest is a digest."""
+    genesis = Version(base=BASE, adapters={}, harness=HARNESS.digest, parent=None)
+    made, pinned = world(tmp_path / "a", anchor="genesis"), world(tmp_path / "b", anchor="a" * 64)
+
+    assert "guard_easy_anchor" in {one.name for one in run(made, tmp_path, anchor=genesis).clauses}
+    with pytest.raises(ContractError, match="wants genesis as anchor"):
+        run(made, tmp_path, anchor=CANDIDATE)
+    with pytest.raises(ContractError, match="wants anchor aaaaaaaaaaaa"):
+        run(pinned, tmp_path, anchor=genesis)
+    with pytest.raises(ContractError, match="names anchor genesis"):
+        run(made, tmp_path)

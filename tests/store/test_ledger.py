@@ -1,0 +1,67 @@
+"""The ledger: append-only, chained, torn tails dropped."""
+
+import pytest
+
+from rsi.errors import IntegrityError
+from rsi.store.ledger import GENESIS, Ledger
+from tests.made import FixedClock
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """A ledger with three records."""
+    made = Ledger(tmp_path / "ledger.ndjson", FixedClock())
+    for number in range(3):
+        made.append("stage", night="2026-01-02", stage="discover", output=str(number))
+    return made
+
+
+def test_records_come_back_in_order_and_chained(ledger):
+    """Each names the digest of the one before it."""
+    first, second, third = ledger.records()
+
+    assert (first.seq, first.prev) == (1, GENESIS)
+    assert second.prev == first.digest
+    assert third.prev == second.digest
+    assert ledger.last(lambda one: one.stage == "discover") == third
+
+
+def test_a_changed_byte_breaks_the_chain(ledger, tmp_path):
+    """The message names the line after the changed one."""
+    path = tmp_path / "ledger.ndjson"
+    path.write_bytes(path.read_bytes().replace(b'"output":"1"', b'"output":"7"'))
+
+    with pytest.raises(IntegrityError, match="line 3 does not follow line 2"):
+        ledger.records()
+
+
+def test_a_lost_line_breaks_the_chain(ledger, tmp_path):
+    """Deleting history shows."""
+    path = tmp_path / "ledger.ndjson"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + lines[2])
+
+    with pytest.raises(IntegrityError, match="line 2"):
+        ledger.records()
+
+
+def test_a_line_cut_in_the_middle_was_never_written(ledger, tmp_path):
+    """A torn last line is dropped; the next append follows the last whole one."""
+    path = tmp_path / "ledger.ndjson"
+    path.write_bytes(path.read_bytes()[:-20])
+
+    assert len(ledger.records()) == 2
+    again = ledger.append("stage", output="again")
+    assert [one.output for one in ledger.records()] == ["0", "1", "again"]
+    assert again.seq == 3
+
+
+def test_a_full_disk_leaves_the_ledger_whole(ledger, monkeypatch):
+    """No space: the append fails, what was there stays readable."""
+    monkeypatch.setenv("RSI_FAULT", "ledger.before_append:enospc")
+    from rsi import faults
+
+    faults._reached.clear()
+    with pytest.raises(OSError):
+        ledger.append("stage", output="3")
+    assert len(ledger.records()) == 3

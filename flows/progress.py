@@ -1,5 +1,6 @@
 """Progress of a stage as an artifact of its run, written every few seconds at most."""
 
+import re
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -37,7 +38,8 @@ class ArtifactProgress:
         text = f"{what}: {done} of {total}" + (f" ({note})" if note else "")
         try:
             if told is None:
-                artifact = create_progress_artifact(progress=share, key=f"progress-{what}", description=text)
+                key = re.sub(r"[^a-z0-9]+", "-", f"progress {what}".lower()).strip("-")
+                artifact = create_progress_artifact(progress=share, key=key, description=text)
             else:
                 artifact = told.artifact
                 update_progress_artifact(artifact, progress=share, description=text)

@@ -16,7 +16,7 @@ EVERY_S = 2.0
 PATIENCE = 15
 """Failed questions in a row after which the server counts as gone."""
 TERMINAL = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
-_PROGRESS = re.compile(r"(\S+): (\d+) of (\d+)(?: \((.*)\))?")
+_PROGRESS = re.compile(r"(.+?): (\d+) of (\d+)(?: \((.*)\))?")
 
 
 Found = TypeVar("Found")

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "2")
 
@@ -11,6 +12,8 @@ from rsi.settings import Home, quiet_dependencies
 from tests.tiny import make_tiny_base
 
 quiet_dependencies()
+settings.register_profile("rsi", deadline=None, print_blob=True)
+settings.load_profile("rsi")
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,9 @@ from rich.table import Table
 out = Console(highlight=False, markup=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
+WIDTH = 200
+"""Columns of a table that goes to a file or a pipe."""
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
 
 
@@ -35,7 +38,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str |
         shown.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in kept:
         shown.add_row(*("" if cell is None else str(cell) for cell in row))
-    Console(highlight=False, markup=False).print(shown)
+    Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDTH).print(shown)
 
 
 class TerminalProgress:

@@ -20,7 +20,7 @@ from peft import PeftModel
 from transformers import Cache, PreTrainedModel, PreTrainedTokenizerBase
 
 from rsi.engine import weights
-from rsi.engine.prefix import KeyValues, PrefixCache, Tokens, passes, shared_start
+from rsi.engine.prefix import WASTE, KeyValues, PrefixCache, Tokens, passes, shared_start
 from rsi.errors import ContractError
 from rsi.ids import digest as digest_of
 from rsi.ports import Generation, Prompt
@@ -28,6 +28,9 @@ from rsi.ports import Generation, Prompt
 PREFIX_TOKENS = 4096
 """Tokens of shared prefixes kept, over all adapters; 46 KB each for the 135M base."""
 _CHUNK = 512
+# Padding is paid once, a decoding step is paid per pass: long answers are better off in few passes.
+_SHORT = 8
+_DECODING_WASTE = 0.5
 
 
 @dataclass(frozen=True)
@@ -230,7 +233,8 @@ class LocalEngine:
         with self._lock, torch.inference_mode():
             asked = self._rows(prompts)
             streams = _streams(asked, seed)
-            for group in self._passes(asked, adapter, room=max_tokens):
+            waste = WASTE if max_tokens <= _SHORT else _DECODING_WASTE
+            for group in self._passes(asked, adapter, room=max_tokens, waste=waste):
                 drawing = [streams[place] for place in group.places] if temperature else []
                 made = self._decode(group, max_tokens, temperature, drawing)
                 answers.update(zip(group.places, made, strict=True))
@@ -242,7 +246,12 @@ class LocalEngine:
         return [tuple(self.tokens(prompt)) for prompt in prompts]
 
     def _passes(
-        self, rows: Sequence[Tokens], adapter: str | None, room: int = 0, answers: Sequence[Tokens] = ()
+        self,
+        rows: Sequence[Tokens],
+        adapter: str | None,
+        room: int = 0,
+        answers: Sequence[Tokens] = (),
+        waste: float = WASTE,
     ) -> Iterator[_Pass]:
         """Prompts cut into passes under an adapter; with `answers`, each prompt is followed by its answer."""
         self._adapters.activate(adapter)
@@ -259,7 +268,7 @@ class LocalEngine:
         common = rows[0][:start] if start else ()
         prefix = self._prefixes.get(adapter, common, lambda: self._prefix(common)) if start else ()
         rests = [row[start:] for row in rows]
-        for places in passes(rests, start):
+        for places in passes(rests, start, waste):
             yield _Pass(places, [rests[place] for place in places], start, prefix)
 
     def _prefix(self, tokens: Tokens) -> KeyValues:

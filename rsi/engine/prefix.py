@@ -21,8 +21,9 @@ ROWS = 32
 """Most prompts in one pass."""
 PASS_TOKENS = 16384
 """Most tokens whose keys and values one pass holds, padding included."""
+WASTE = 0.15
+"""Share of padding in a pass above which a pass of its own is cheaper."""
 _STEP_BACK = 8
-_WASTE = 0.15
 _FEW = 4
 
 
@@ -56,11 +57,12 @@ def _agreement(one: Tokens, other: Tokens) -> int:
     return min(len(one), len(other))
 
 
-def passes(rests: Sequence[Tokens], start: int = 0) -> list[list[int]]:
+def passes(rests: Sequence[Tokens], start: int = 0, waste: float = WASTE) -> list[list[int]]:
     """Places of the prompts in passes of like length, shortest first; order of the call does not matter.
 
     `rests` is what is left of each prompt after a shared start of `start` tokens. A pass ends at `ROWS`
-    prompts, at `PASS_TOKENS` tokens with the start counted for each, or where padding would be over 15% of it.
+    prompts, at `PASS_TOKENS` tokens with the start counted for each, or where padding would be more than the
+    share `waste` of it.
     """
     order = sorted(range(len(rests)), key=lambda place: (len(rests[place]), rests[place]))
     found: list[list[int]] = []
@@ -69,7 +71,7 @@ def passes(rests: Sequence[Tokens], start: int = 0) -> list[list[int]]:
         length = len(rests[place])
         rows = len(found[-1]) + 1 if found else 1
         padded = rows * length
-        wasteful = rows > _FEW and padded - real - length > _WASTE * padded
+        wasteful = rows > _FEW and padded - real - length > waste * padded
         if not found or rows > ROWS or padded + rows * start > PASS_TOKENS or wasteful:
             found.append([])
             real = 0

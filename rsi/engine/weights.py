@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 from peft import PeftModel
+from peft.tuners.tuners_utils import BaseTunerLayer
 from transformers import Cache, DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.cache_utils import DynamicLayer
 
@@ -97,6 +98,7 @@ class Adapters:
     def __init__(self, model: PreTrainedModel) -> None:
         self._model = model
         self._used: dict[str, tuple[Path, str]] = {}
+        self._acting: str | None = ""  # no name an adapter can have: not known
         self.wrapped: PeftModel | None = None
         """The base with its adapters; None while there is none."""
         self.folders: dict[str, Path] = {}
@@ -122,6 +124,7 @@ class Adapters:
                 f"{content[:12]}…: other content needs another name"
             )
         if name not in self.folders:
+            self._acting = ""
             self._lay(name, folder)
             self._used[name] = (folder, content)
             self.folders[name] = folder
@@ -156,6 +159,7 @@ class Adapters:
         """
         self._require(name)
         del self.folders[name]
+        self._acting = ""
         self._drop(name)
 
     def _drop(self, name: str) -> None:
@@ -180,11 +184,18 @@ class Adapters:
         """
         if name is not None:
             self._require(name)
-        if self.wrapped is None:
+        if self.wrapped is None or (name == self._acting and self._acts(name)):
             return
         tuner = self.wrapped.base_model
         if name is None:
-            pass
+            tuner.disable_adapter_layers()
         else:
             tuner.enable_adapter_layers()
             self.wrapped.set_adapter(name, inference_mode=True)
+        self._acting = name
+
+    def _acts(self, name: str | None) -> bool:
+        """Whether the first adapted layer is as `activate` left it; others may have called PEFT since."""
+        layer = next(layer for layer in self._model.modules() if isinstance(layer, BaseTunerLayer))
+        on = not layer.disable_adapters
+        return on and layer.active_adapters == [name] if name is not None else not on

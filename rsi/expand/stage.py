@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 _CORRECTED = """
 select distinct t.trace_uid, t.input_text, t.route, s.correction
-from traces t join scores s using (trace_uid)
+from traces_until($ordinal) t join scores s using (trace_uid)
 where s.name = 'route' and s.correction is not null and t.input_text is not null
-  and t.ordinal <= $ordinal and s.ordinal <= $ordinal and list_contains($origins, t.origin)
+  and s.ordinal <= $ordinal and list_contains($origins, t.origin)
 order by t.trace_uid, s.correction
 """
 _CLEAR = "delete from tasks where night = $night"

@@ -31,10 +31,14 @@ if TYPE_CHECKING:
 
 WHO = "ingest"
 BATCH_RECORDS = 2000
-BATCH_BYTES = 64 << 20
+BATCH_BYTES = 16 << 20
 
 _KNOWN = "select file_id from ingest_files"
-_READ = "insert into ingest_files values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_READ = """
+insert into ingest_files
+select * from (values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)) as row_read
+where ? not in (select file_id from ingest_files)
+"""
 
 
 class FileCount(Record):
@@ -173,9 +177,9 @@ def _opened(home: Home, path: Path, namespace: str, origin: Origin | None) -> _F
     # A name that is not UTF-8 cannot be stored.
     uri = str(path).encode(errors="replace").decode()
     try:
-        sha256, size, unreadable = str(digest_file(path)), path.stat().st_size, False
+        size, sha256, unreadable = path.stat().st_size, str(digest_file(path)), False
     except OSError:
-        sha256, size, unreadable = uid("unreadable", uri), 0, True
+        size, sha256, unreadable = 0, uid("unreadable", uri), True
     file_id = uid(namespace, sha256)
     place = Place(namespace, origin, file_id, line=1, byte_offset=0)
     return _File(path, uri, sha256, size, place, RawText(home, file_id), unreadable=unreadable)
@@ -248,7 +252,8 @@ class _Run:
         at = self._clock.now().astimezone(UTC).replace(tzinfo=None)
         facts = [place.file_id, file.uri, file.sha256, place.namespace, file.size, at]
         counts = [count.read, count.loaded, count.duplicates, count.quarantined, count.heldout]
-        connection.execute(_READ, [*facts, *counts])
+        # Another ingest may have read the same file meanwhile: the first one that ends marks it.
+        connection.execute(_READ, [*facts, *counts, place.file_id])
 
 
 def _records(file: _File) -> Iterator[list[Unit]]:

@@ -57,9 +57,9 @@ def _state(cache: DynamicCache) -> State:
 def packs(lengths: Sequence[int]) -> list[list[int]]:
     """Places of sequences that share one packed pass of up to `PACK_TOKENS` tokens, in order."""
     found: list[list[int]] = []
-    held = PACK_TOKENS
+    held = 0
     for place, length in enumerate(lengths):
-        if held + length > PACK_TOKENS:
+        if not found or held + length > PACK_TOKENS:
             found.append([])
             held = 0
         found[-1].append(place)

@@ -108,6 +108,9 @@ def test_pairs_are_the_most_alike() -> None:
         {("renew", "b")},
         frozenset(),
     )
+    one, longer = ("renew", {"b": 1}), ("renew", {"b": 1, "a": 2, "w": 3})
+    mismatch = compare([longer, one], [one], RENEW)
+    assert (mismatch.missing, mismatch.wrong) == ({"renew"}, frozenset())
     mismatch = compare([("renew", {"b": 1})], [("renew", {"b": 1, "w": 2})], RENEW)
     assert mismatch.wrong == {("renew", "w")}
 

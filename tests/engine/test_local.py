@@ -84,6 +84,18 @@ def test_adapters_differ_from_base_and_from_each_other(engine: LocalEngine) -> N
     assert engine.choose(REQUESTS, CHOICES, "L0-one") == one
 
 
+def test_switches_behind_its_back_are_noticed(engine: LocalEngine) -> None:
+    """Who switches adapters through `model` does not change what the engine answers next."""
+    base, one = engine.choose(REQUESTS, CHOICES, None), engine.choose(REQUESTS, CHOICES, "L0-one")
+    engine.model.set_adapter("L0-two")
+    assert engine.choose(REQUESTS, CHOICES, "L0-one") == one
+    engine.model.base_model.disable_adapter_layers()
+    assert engine.choose(REQUESTS, CHOICES, "L0-one") == one
+    engine.choose(REQUESTS, CHOICES, None)
+    engine.model.base_model.enable_adapter_layers()
+    assert engine.choose(REQUESTS, CHOICES, None) == base
+
+
 def test_base_is_untouched_by_adapters(engine: LocalEngine, tiny_base: Path) -> None:
     """With adapters loaded, None answers as an engine that never had any."""
     bare = LocalEngine(tiny_base, "b" * 64)

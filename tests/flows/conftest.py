@@ -30,6 +30,7 @@ def server(processes: Processes, tmp_path_factory: pytest.TempPathFactory) -> It
     """A Prefect server that this process is a client of."""
     from prefect.settings import (
         PREFECT_API_URL,
+        PREFECT_LOGGING_TO_API_ENABLED,
         PREFECT_RESULTS_DEFAULT_SERIALIZER,
         PREFECT_RESULTS_PERSIST_BY_DEFAULT,
         temporary_settings,
@@ -41,6 +42,7 @@ def server(processes: Processes, tmp_path_factory: pytest.TempPathFactory) -> It
         PREFECT_API_URL: found.api_url,
         PREFECT_RESULTS_DEFAULT_SERIALIZER: "json",
         PREFECT_RESULTS_PERSIST_BY_DEFAULT: True,
+        PREFECT_LOGGING_TO_API_ENABLED: False,
     }
     with temporary_settings(updates=updates):
         yield found

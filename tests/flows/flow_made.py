@@ -8,20 +8,20 @@ from rsi.assets import base_folder
 from rsi.gate.gate import gate
 from rsi.harness import hcp
 from rsi.ports import Generation, Prompt, SystemClock
-from rsi.records import Verdict
+from rsi.records import Judgement, Verdict
 from rsi.registry import approval, champion, genesis, versions
 from rsi.settings import Deployment, Home
 from rsi.store.ledger import Ledger
-from tests.gate.made import WORDS, number, world
+from tests.gate.made import number, world
 from tests.made import router
 from tests.night_made import settings, traces
 
-OTHER_TEXT = "Name the one specialist that shall answer: chat, agent, code or ui."
+OTHER_TEXT = "Name the one specialist that shall answer."
 APPROVER = "ada"
 
 
 class PromptedEngine:
-    """An engine that routes right where the route text is `OTHER_TEXT`, and always to chat elsewhere."""
+    """An engine that routes right where the route text is `OTHER_TEXT`, and always to L0 elsewhere."""
 
     def __init__(self, base: str) -> None:
         self.base = base
@@ -33,7 +33,8 @@ class PromptedEngine:
         return [self._row(prompt, choices) for prompt in prompts]
 
     def _row(self, prompt: Prompt, choices: Sequence[str]) -> tuple[float, ...]:
-        said = WORDS[prompt[-1].content.split()[3]] if prompt[0].content == OTHER_TEXT else "chat"
+        role = prompt[-1].content.split()[3] if prompt[0].content == OTHER_TEXT else "L0"
+        said = router().word(role)
         return tuple(log(0.7) if one == said else log(0.3 / (len(choices) - 1)) for one in choices)
 
     def generate(
@@ -96,6 +97,7 @@ def with_request(root: Path, base: Path, contracts: Path) -> tuple[Home, Verdict
         night="2026-01-02",
         contracts=contracts,
     )
+    assert verdict.judgement is Judgement.PASS, verdict.clauses
     approval.open_request(home, clock, deployment, verdict)
     return home, verdict
 

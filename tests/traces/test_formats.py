@@ -210,9 +210,9 @@ def test_otlp(home: Home) -> None:
         ("llm", 4, 118),
         ("tool", 1, None),
     ]
-    assert rows(home, "select name, arguments, result, status from tool_calls order by all") == [
-        ("calendar", '{"crop":"peas"}', None, "no_result"),
-        ("stock", '{"item":"seed potatoes"}', "14 kg", "ok"),
+    assert rows(home, "select name, arguments, result, status, seq from tool_calls order by all") == [
+        ("calendar", '{"crop":"peas"}', None, "no_result", 2),
+        ("stock", '{"item":"seed potatoes"}', "14 kg", "ok", 2),
     ]
     assert rows(home, "select name, value, basis, comment from scores order by all") == [
         ("correct", 0.0, "label fail", "hedgehogs too"),
@@ -264,6 +264,25 @@ def test_otlp_per_message_events_and_base64_ids() -> None:
     assert isinstance(found, Rows)
     assert found.native == "ab" * 16
     assert [(one.role, one.content) for one in found.messages] == [("user", "Hi?"), ("assistant", "Ho.")]
+
+
+def test_otlp_tool_spans_that_repeat_an_id_are_calls_of_their_own() -> None:
+    """In order of time; what failed says so."""
+
+    def tool(number: int, **status: object) -> dict[str, object]:
+        said = {"gen_ai.tool.name": "f", "gen_ai.tool.call.id": "c", "gen_ai.tool.call.result": f"r{number}"}
+        attributes = [{"key": key, "value": {"stringValue": value}} for key, value in said.items()]
+        return {
+            "traceId": "ab" * 16, "spanId": f"{number:016x}", "name": "execute_tool f",
+            "attributes": attributes, "status": status,
+            "startTimeUnixNano": str(1_760_000_000_000_000_000 + number),
+        }  # fmt: skip
+
+    record = {"resourceSpans": [{"scopeSpans": [{"spans": [tool(2, code=2), tool(1, code=1)]}]}]}
+    (found,) = read(Piece(1, 0, orjson.dumps(record)), HERE)
+    assert isinstance(found, Rows)
+    assert [(one.result, one.status) for one in found.tool_calls] == [("r1", "ok"), ("r2", "error")]
+    assert len({one.call_uid for one in found.tool_calls}) == 2
 
 
 def test_otlp_parts_hold_only_their_trace() -> None:

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rsi.errors import ContractError
+from rsi.ids import digest_file
 from rsi.records import Origin
 from rsi.settings import Deployment, Home, Splits
 from rsi.traces import ingest as ingesting
@@ -165,6 +166,25 @@ def test_a_file_that_cannot_be_read_is_tried_again(home: Home, tmp_path: Path) -
     assert load(home, path).loaded == 2
 
 
+def test_a_file_that_vanishes_while_it_is_read_does_not_count_as_read(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between its hash and its content."""
+    path = write_lines(tmp_path / "a.jsonl", [chat("here")])
+    text = path.read_bytes()
+
+    def hashed(one: Path) -> str:
+        found = digest_file(one)
+        one.unlink()
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ingesting, "digest_file", hashed)
+        assert load(home, path).quarantined == 1
+    path.write_bytes(text)
+    assert load(home, path).loaded == 1
+
+
 def test_an_open_segment_is_read_up_to_its_last_whole_line(home: Home, tmp_path: Path) -> None:
     """The half line waits; under its final name the rest is read."""
     first, second = (orjson.dumps(request(number)) for number in (1, 2))
@@ -278,6 +298,24 @@ def test_an_interrupted_ingest_is_finished_by_the_next(
     assert pq.read_table(home.raw / f"{file_id}.parquet").num_rows == 10
 
 
+def test_two_ingests_at_once_load_everything_once(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that comes second finds what the first has loaded, in the middle of a file and at its end."""
+    monkeypatch.setattr(ingesting, "BATCH_RECORDS", 4)
+    path = write_lines(tmp_path / "a.jsonl", [chat(str(number)) for number in range(10)])
+    inner: list[Totals] = []
+
+    def meanwhile(what: str, done: int, total: int, note: str = "") -> None:
+        if not inner:
+            inner.append(load(home, path))
+
+    outer = ingest(home, CLOCK, [path], progress=meanwhile, deployment=ALL_TRAIN)
+    assert (inner[0].loaded, outer.loaded, outer.duplicates) == (10, 0, 10)
+    assert rows(home, "select count(*), sum(loaded) from ingest_files") == [(1, 10)]
+    assert rows(home, "select count(*), count(distinct trace_uid) from traces") == [(10, 10)]
+
+
 def test_origin_namespace_and_progress(home: Home, tmp_path: Path) -> None:
     """What whoever ingests says goes to the rows; progress names what came of the work."""
     said: list[tuple[str, int, int, str]] = []
@@ -293,6 +331,17 @@ def test_origin_namespace_and_progress(home: Home, tmp_path: Path) -> None:
     )
     assert rows(home, "select namespace, origin from traces") == [("elsewhere", "demo")]
     assert said == [("ingest", 0, 1, ""), ("ingest", 1, 1, "1 loaded, 1 quarantined")]
+
+
+def test_another_origin_makes_no_other_traces(home: Home, tmp_path: Path) -> None:
+    """Who caused a trace is decided when it first comes."""
+    load(home, write_lines(tmp_path / "a.jsonl", [chat("x")]), origin=Origin.DEMO)
+    totals = load(home, write_lines(tmp_path / "b.jsonl", [chat("x"), chat("y")]))
+    assert (totals.loaded, totals.duplicates) == (1, 1)
+    assert rows(home, "select input_text, origin, parts from traces order by 1") == [
+        ("x", "demo", 1),
+        ("y", "traffic", 1),
+    ]
 
 
 def test_the_same_file_in_another_namespace_is_other_traces(home: Home, tmp_path: Path) -> None:

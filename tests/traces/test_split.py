@@ -131,6 +131,17 @@ def test_one_document_about_several_traces_is_taken_apart(home: Home, tmp_path: 
     assert all(name.encode() not in raw and name in held for name in out)
 
 
+def test_held_out_records_are_one_line_each(home: Home, tmp_path: Path) -> None:
+    """Also where they were spread over several, with line ends inside their strings."""
+    records = [chat(f"first line {number}\nsecond \\n line") for number in range(60)]
+    path = tmp_path / "a.json"
+    path.write_bytes(orjson.dumps(records, option=orjson.OPT_INDENT_2))
+    totals = load(home, path, deployment=HALF)
+    found = heldout(home, "gate") + heldout(home, "vault")
+    assert len(found) == totals.heldout > 0
+    assert all(one in records for one in found)
+
+
 def test_runs_of_one_task_stay_together(home: Home, tmp_path: Path) -> None:
     """Two trials of a tau-bench task share its instruction."""
     runs = orjson.loads((SAMPLES / "tau.json").read_bytes())

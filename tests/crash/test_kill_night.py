@@ -1,0 +1,66 @@
+"""SIGKILL at every fault point of a night: run again, the outcome is that of a night left alone."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from rsi import faults
+from rsi.settings import PROJECT, Home
+from rsi.store.ledger import Ledger
+from tests import night_made
+from tests.made import FixedClock
+
+ELSEWHERE = {"approval", "promote", "rollback", "spool"}
+"""Points that a night does not pass; they are killed at in the tests of those modules."""
+POINTS = [name for name in faults.points() if name.split(".")[0] not in ELSEWHERE]
+LATER = {"ledger.after_append": 3, "update.after_step": 3}
+"""Turn at which to kill, where the first would come before anything interesting."""
+
+
+def outcome(home: Home) -> list[tuple[str | None, ...]]:
+    """All that must not depend on what crashed."""
+    return [
+        (one.kind, one.night, one.stage, one.input, one.output)
+        for one in Ledger(home.ledger, FixedClock())
+    ]
+
+
+def run(home: Home, base, contracts, fault: str = "") -> subprocess.CompletedProcess:
+    """One night in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "tests.night_made", str(home.root), str(base)],
+        env={**os.environ, "RSI_FAULT": fault, "RSI_CONTRACTS": str(contracts), "OMP_NUM_THREADS": "1"},
+        cwd=PROJECT, capture_output=True, text=True, check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory, tiny_base):
+    """A home before its first night, contracts, and what a night left alone makes."""
+    root = tmp_path_factory.mktemp("kill")
+    contracts = night_made.contracts(root / "contracts")
+    fresh = night_made.make_home(root / "fresh", tiny_base)
+    alone = Home(root / "alone")
+    shutil.copytree(fresh.root, alone.root)
+    ended = run(alone, tiny_base, contracts)
+    assert ended.returncode == 0, ended.stderr
+    return fresh, contracts, outcome(alone)
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_killed_night_runs_to_the_same_end(point, prepared, tiny_base, tmp_path):
+    """Ledger, digests and adapters are equal, whichever point the process died at."""
+    fresh, contracts, expected = prepared
+    home = Home(tmp_path / "home")
+    shutil.copytree(fresh.root, home.root)
+
+    killed = run(home, tiny_base, contracts, f"{point}#{LATER.get(point, 1)}")
+    assert killed.returncode == -signal.SIGKILL, f"{point} was not reached: {killed.stdout}{killed.stderr}"
+    again = run(home, tiny_base, contracts)
+
+    assert again.returncode == 0, again.stderr
+    assert outcome(home) == expected

@@ -170,7 +170,7 @@ def _night(demo: Demo, services: Services) -> Verdict:
             run = services.start("nightly", None, home=str(demo.home.root), night=name)
             ended, stages = watch.follow(run, line, TerminalProgress())
         for stage in stages:
-            demo.seconds[f"  {stage.name.partition('-')[0]}"] = stage.total_run_time
+            demo.seconds[f"night: {stage.name.partition('-')[0]}"] = round(stage.total_run_time, 1)
         _check(ended, demo.home)
     verdict = demo.verdict()
     line("")

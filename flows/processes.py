@@ -67,7 +67,7 @@ class Processes:
         """Start a program with these variables added to ours; its output goes to ``<logs>/<name>.log``."""
         self.logs.mkdir(parents=True, exist_ok=True)
         log = self.logs / f"{name}.log"
-        with log.open("wb") as output:
+        with log.open("ab") as output:
             popen = subprocess.Popen(
                 list(command),
                 env={**os.environ, **env},

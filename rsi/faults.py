@@ -2,7 +2,8 @@
 
 ``RSI_FAULT=expand.before_freeze`` kills the process (SIGKILL) the first time that point is reached;
 ``RSI_FAULT=expand.before_freeze:enospc`` raises "no space left on device" there instead, and
-``RSI_FAULT=expand.before_freeze#3`` waits for the third time. Tests collect the points from the source text (`points`), so that a new point is covered from the day it is written.
+``RSI_FAULT=expand.before_freeze#3`` waits for the third time. Tests collect the points from the source text
+(`points`), so that a new point is covered from the day it is written.
 """
 
 import errno

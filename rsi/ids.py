@@ -65,7 +65,9 @@ def night(text: str | datetime | date) -> Night:
     if isinstance(text, date):
         text = text.isoformat()
     if not _NIGHT.fullmatch(text):
-        raise ContractError(f"night {text!r} is not YYYY-MM-DD (or YYYY-MM-DD.2 for a second run of that date)")
+        raise ContractError(
+            f"night {text!r} is not YYYY-MM-DD (or YYYY-MM-DD.2 for a second run of that date)"
+        )
     return Night(text)
 
 

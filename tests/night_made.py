@@ -26,15 +26,26 @@ HELD_OUT = {
     "L2": ("bash loop over all csv files", "unit test for the parser"),
     "L3": ("settings screen with toggles", "chart that I can zoom into"),
 }
-QUESTIONS = (("what colour is snow", "white"), ("how many legs has a dog", "four"), ("opposite of hot", "cold"))
+QUESTIONS = (
+    ("what colour is snow", "white"),
+    ("how many legs has a dog", "four"),
+    ("opposite of hot", "cold"),
+)
 
 SETTINGS = {
     "name": "tiny",
     "contract": "tiny/v1",
     "traces": {"origins": ["traffic"], "namespace": "tiny"},
     "split": {"dev": 0.0, "gate": 0.0, "vault": 0.0},
-    "update": {"steps": 4, "prompts": 4, "samples": 8, "rank": 4, "alpha": 8, "checkpoint_every": 2,
-               "learning_rate": 0.02},
+    "update": {
+        "steps": 4,
+        "prompts": 4,
+        "samples": 8,
+        "rank": 4,
+        "alpha": 8,
+        "checkpoint_every": 2,
+        "learning_rate": 0.02,
+    },
     "night": {"min_failures": 2},
 }
 
@@ -52,7 +63,9 @@ def suite(root: Path, name: str, about: str, items: list[dict[str, object]]) -> 
 def contracts(root: Path, min_accuracy: float = 0.0, alpha: float = 0.49) -> Path:
     """A contract small enough for the tiny model."""
     routing = suite(
-        root, "tiny-routing", 'verifier = "choice"\nhop = "route"',
+        root,
+        "tiny-routing",
+        'verifier = "choice"\nhop = "route"',
         [
             {"id": f"{role}-{at}", "split": "gate", "expected": role, "text": text, "hard": True}
             for role, texts in HELD_OUT.items()
@@ -60,7 +73,9 @@ def contracts(root: Path, min_accuracy: float = 0.0, alpha: float = 0.49) -> Pat
         ],
     )
     easy = suite(
-        root, "tiny-easy", 'verifier = "exact"\nhop = "answer"\nrole = "L0"',
+        root,
+        "tiny-easy",
+        'verifier = "exact"\nhop = "answer"\nrole = "L0"',
         [
             {"id": f"q-{at}", "split": "gate", "expected": [answer], "text": text}
             for at, (text, answer) in enumerate(QUESTIONS)
@@ -83,7 +98,9 @@ def traces(inbox: Path, routed: str = "L0") -> None:
         {
             "id": f"{routed}-{role}-{at}",
             "messages": [{"role": "user", "content": text}, {"role": "assistant", "content": "well"}],
-            "scores": [{"name": "route", "value": float(role == routed), "correction": role, "source": "human"}],
+            "scores": [
+                {"name": "route", "value": float(role == routed), "correction": role, "source": "human"}
+            ],
         }
         for role, texts in REQUESTS.items()
         for at, text in enumerate(texts)

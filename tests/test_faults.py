@@ -23,7 +23,7 @@ def test_an_armed_point_can_fill_the_disk_on_its_second_turn(monkeypatch):
     monkeypatch.setenv("RSI_FAULT", "test.point#2:enospc")
 
     faults.point("test.point")
-    with pytest.raises(OSError, match="test.point") as caught:
+    with pytest.raises(OSError, match=r"test\.point") as caught:
         faults.point("test.point")
     assert caught.value.errno == errno.ENOSPC
 

@@ -39,7 +39,24 @@ def test_other_texts_are_no_night(bad):
 
 
 @pytest.mark.parametrize(
-    "bad", ["", ".", "..", "../x", "/x", "C:\\x", "a\0b", "CON", "con.txt", "x" * 101, "-rf", "a/b", "а", "a..b", "nul"]
+    "bad",
+    [
+        "",
+        ".",
+        "..",
+        "../x",
+        "/x",
+        "C:\\x",
+        "a\0b",
+        "CON",
+        "con.txt",
+        "x" * 101,
+        "-rf",
+        "a/b",
+        "а",
+        "a..b",
+        "nul",
+    ],
 )
 def test_hostile_names_are_refused(bad):
     """Outside text never becomes a path of its own choice."""

@@ -95,13 +95,27 @@ def test_too_few_failures_make_a_quiet_night(tmp_path, tiny_base, monkeypatch):
 def test_ingest_and_approval_work_while_a_night_trains(finished, tmp_path):
     """The night lock keeps other nights out and nobody else."""
     home, _ = finished
-    (tmp_path / "late.jsonl").write_text('{"id": "late", "messages": [{"role": "user", "content": "still there?"}]}\n')
+    (tmp_path / "late.jsonl").write_text(
+        '{"id": "late", "messages": [{"role": "user", "content": "still there?"}]}\n'
+    )
     with hold(home.night_lock, "night 2026-01-09", "now"):
         done = subprocess.run(
-            [sys.executable, "-m", "rsi.cli", "--home", str(home.root), "ingest", str(tmp_path / "late.jsonl")],
-            capture_output=True, text=True, check=False,
+            [
+                sys.executable,
+                "-m",
+                "rsi.cli",
+                "--home",
+                str(home.root),
+                "ingest",
+                str(tmp_path / "late.jsonl"),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
         )
-        nobody = Approval(verdict="0" * 64, decision=Decision.APPROVE, approver="a", reason="b", via="command")
+        nobody = Approval(
+            verdict="0" * 64, decision=Decision.APPROVE, approver="a", reason="b", via="command"
+        )
         with pytest.raises(RefusedError, match="nobody asked"):
             approval.answer(home, FixedClock(), Deployment.read(home.deployment_file), nobody, "00000000")
 

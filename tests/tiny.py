@@ -27,14 +27,25 @@ def make_tiny_base(folder: Path) -> Path:
     tokenizer.add_special_tokens(["<|endoftext|>", "<|im_start|>", "<|im_end|>"])
     tokenizer.add_tokens([AddedToken(word, single_word=True, normalized=False) for word in WORDS])
     fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, eos_token="<|im_end|>", bos_token="<|im_start|>", pad_token="<|im_end|>",
+        tokenizer_object=tokenizer,
+        eos_token="<|im_end|>",
+        bos_token="<|im_start|>",
+        pad_token="<|im_end|>",
         unk_token="<|endoftext|>",
     )
     fast.chat_template = CHAT_TEMPLATE
     config = LlamaConfig(
-        vocab_size=len(fast), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=1024, tie_word_embeddings=True,
-        bos_token_id=fast.bos_token_id, eos_token_id=fast.eos_token_id, pad_token_id=fast.pad_token_id,
+        vocab_size=len(fast),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=1024,
+        tie_word_embeddings=True,
+        bos_token_id=fast.bos_token_id,
+        eos_token_id=fast.eos_token_id,
+        pad_token_id=fast.pad_token_id,
         initializer_range=0.2,
     )
     torch.manual_seed(0)

@@ -42,8 +42,14 @@ def _assets_status(json: bool) -> None:
     table(
         ["asset", "package", "licence", "state", "MB", "folder"],
         [
-            [one.name, f"{one.package}=={one.version}", one.licence, "there" if one.present else "missing",
-             round(one.size / 1e6), one.folder]
+            [
+                one.name,
+                f"{one.package}=={one.version}",
+                one.licence,
+                "there" if one.present else "missing",
+                round(one.size / 1e6),
+                one.folder,
+            ]
             for one in found
         ],
     )
@@ -52,9 +58,13 @@ def _assets_status(json: bool) -> None:
 
 
 def ingest(
-    paths: Annotated[list[Path] | None, typer.Argument(help="Files or folders; the inbox if none is given.")] = None,
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Files or folders; the inbox if none is given.")
+    ] = None,
     origin: Annotated[Origin | None, typer.Option(help="Origin of records that do not say.")] = None,
-    namespace: Annotated[str | None, typer.Option(help="Prefix of their ids; the deployment's by default.")] = None,
+    namespace: Annotated[
+        str | None, typer.Option(help="Prefix of their ids; the deployment's by default.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Load traces; what cannot be read goes to quarantine with file, line and reason."""
@@ -79,8 +89,14 @@ def ingest(
     table(
         ["file", "read", "loaded", "duplicates", "quarantined", "held out"],
         [
-            [one.uri if not one.known else f"{one.uri} (known)", one.read, one.loaded, one.duplicates, one.quarantined,
-             one.heldout]
+            [
+                one.uri if not one.known else f"{one.uri} (known)",
+                one.read,
+                one.loaded,
+                one.duplicates,
+                one.quarantined,
+                one.heldout,
+            ]
             for one in totals.files
         ],
     )
@@ -128,16 +144,21 @@ def traces_list(limit: Annotated[int, typer.Option(min=1, max=10000)] = 20, json
 
 
 @traces_app.command("show")
-def traces_show(trace: Annotated[str, typer.Argument(help="Trace id, or its first digits.")], json: Json = False) -> None:
+def traces_show(
+    trace: Annotated[str, typer.Argument(help="Trace id, or its first digits.")], json: Json = False
+) -> None:
     """One trace as a conversation, with its tool calls and scores."""
     from rsi.store.snapshot import open_snapshot
 
     with open_snapshot(Home.find()) as connection:
         found = connection.execute(
-            "select distinct trace_uid from traces where starts_with(trace_uid, $prefix) limit 2", {"prefix": trace}
+            "select distinct trace_uid from traces where starts_with(trace_uid, $prefix) limit 2",
+            {"prefix": trace},
         ).fetchall()
         if len(found) != 1:
-            raise ContractError(f"{trace!r} names {len(found) or 'no'} trace{'s' if len(found) > 1 else ''}; see `rsi traces list`")
+            raise ContractError(
+                f"{trace!r} names {len(found) or 'no'} trace{'s' if len(found) > 1 else ''}; see `rsi traces list`"
+            )
         uid = {"uid": found[0][0]}
         turns = connection.execute(
             "select role, content from messages where trace_uid = $uid order by seq", uid
@@ -157,7 +178,9 @@ def traces_show(trace: Annotated[str, typer.Argument(help="Trace id, or its firs
     for name, arguments, status, result in calls:
         line(f"\ncall {name}({arguments or ''}) -> {status}: {(result or '')[:200]}")
     for name, value, correction, source in scores:
-        line(f"\nscore {name} = {value}" + (f", should be {correction}" if correction else "") + f" ({source})")
+        line(
+            f"\nscore {name} = {value}" + (f", should be {correction}" if correction else "") + f" ({source})"
+        )
 
 
 def last_modes(home: Home) -> Modes:
@@ -187,8 +210,16 @@ def modes_list(context: typer.Context, json: Json = False) -> None:
     table(
         ["rank", "mode", "status", "count", "of", "rate", "95% interval", "what"],
         [
-            [one.rank, one.mode_id, one.status.value, one.count, one.opportunities, f"{one.rate:.0%}",
-             f"{one.low:.0%} to {one.high:.0%}", one.title]
+            [
+                one.rank,
+                one.mode_id,
+                one.status.value,
+                one.count,
+                one.opportunities,
+                f"{one.rate:.0%}",
+                f"{one.low:.0%} to {one.high:.0%}",
+                one.title,
+            ]
             for one in found.modes
         ],
     )
@@ -204,7 +235,9 @@ def modes_show(mode: Annotated[str, typer.Argument(help="Mode id.")], json: Json
         as_json(found.model_dump(mode="json"))
         return
     line(f"{found.mode_id}  {found.title}\nsignature   {found.signature}\nstatus      {found.status.value}")
-    line(f"rate        {found.count} of {found.opportunities}, 95% interval {found.low:.1%} to {found.high:.1%}")
+    line(
+        f"rate        {found.count} of {found.opportunities}, 95% interval {found.low:.1%} to {found.high:.1%}"
+    )
     line(f"first seen  {found.first_seen}")
     for version, (count, total) in found.by_version.items():
         line(f"version     {version[:12]}: {count} of {total}")

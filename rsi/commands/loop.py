@@ -15,7 +15,9 @@ from rsi.records import Judgement
 from rsi.settings import PROJECT, Deployment, Home
 from rsi.store.ledger import Ledger
 
-NightOption = Annotated[str | None, typer.Option("--night", help="YYYY-MM-DD (UTC); today's next night by default.")]
+NightOption = Annotated[
+    str | None, typer.Option("--night", help="YYYY-MM-DD (UTC); today's next night by default.")
+]
 
 
 def init(
@@ -25,7 +27,9 @@ def init(
     / "router.toml",
     base: Annotated[str, typer.Option(help="Base model: an asset name or a folder.")] = "smollm2-135m",
     contract: Annotated[str, typer.Option(help="Gate contract.")] = "demo/v1",
-    engine: Annotated[str, typer.Option(help="`local`, or the URL of an OpenAI-compatible server.")] = "local",
+    engine: Annotated[
+        str, typer.Option(help="`local`, or the URL of an OpenAI-compatible server.")
+    ] = "local",
     name: Annotated[str, typer.Option(help="Name of the deployment.")] = "default",
     json: Json = False,
 ) -> None:
@@ -61,7 +65,9 @@ def next_night(home: Home) -> Night:
 
 def nightly(
     night_name: NightOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run, and change nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would run, and change nothing.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Run one whole night without Prefect: discover, expand, update, gate, and a request for approval."""
@@ -80,7 +86,7 @@ def nightly(
     else:
         line(f"night {ending.night}: {ending.reason}")
         if ending.judgement == Judgement.PASS.value:
-            line(f"read it with `rsi report {ending.verdict[:8] if ending.verdict else ''}`, answer it with `rsi approve`")
+            line(f"read it with `rsi report {str(ending.verdict)[:8]}`, answer it with `rsi approve`")
     if ending.judgement not in (None, Judgement.PASS.value):
         raise typer.Exit(1)
 
@@ -104,7 +110,8 @@ def _dry_run(home: Home, deployment: Deployment, name: Night, json: bool) -> Non
     if json:
         as_json(plan)
         return
-    line(f"night {name} would read {waiting} files of {home.inbox}, then run {', '.join(plan['stages_to_run']) or 'nothing'}")  # type: ignore[arg-type]
+    to_run = ", ".join(stage for stage in STAGES if stage not in done)
+    line(f"night {name} would read {waiting} files of {home.inbox}, then run {to_run or 'nothing'}")
     line(
         f"update: role {deployment.update.role}, at most {deployment.update.steps} steps "
         f"({plan['answers']} answers); gate: contract {deployment.contract}"
@@ -140,7 +147,8 @@ def expand(night_name: NightOption = None, json: Json = False) -> None:
 def update(
     night_name: NightOption = None,
     harness: Annotated[
-        Path | None, typer.Option(help="Make a candidate that differs from the champion in this harness file only.")
+        Path | None,
+        typer.Option(help="Make a candidate that differs from the champion in this harness file only."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -204,5 +212,3 @@ def gate(
         line(f"verdict {verdict[:8]}: {found.judgement.value}")
     if found.judgement is not Judgement.PASS:
         raise typer.Exit(1)
-
-

@@ -25,7 +25,9 @@ def line(text: str) -> None:
 
 def as_json(value: object) -> None:
     """One JSON document."""
-    sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS, default=str).decode())
+    sys.stdout.write(
+        orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS, default=str).decode()
+    )
     sys.stdout.write("\n")
 
 

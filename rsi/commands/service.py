@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -11,14 +12,18 @@ import typer
 from rsi.commands.say import Json, as_json, line
 from rsi.errors import ContractError, RsiError
 from rsi.records import Origin
-from rsi.settings import Deployment, Home, contracts_dir
+from rsi.settings import Deployment, Home
 
 
 def serve(
-    host: Annotated[str | None, typer.Option(help="Address to listen on; the deployment's by default.")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on; the deployment's by default.")
+    ] = None,
     port: Annotated[int | None, typer.Option(help="Port; 0 is any free one.")] = None,
     origin: Annotated[Origin, typer.Option(help="Origin written into the traces.")] = Origin.TRAFFIC,
-    max_tokens: Annotated[int | None, typer.Option(help="Cap on answers; the deployment's by default.")] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(help="Cap on answers; the deployment's by default.")
+    ] = None,
 ) -> None:
     """Serve the champion: an OpenAI-compatible gateway that routes, answers and writes the next traces."""
     from rsi.serve.gateway import run
@@ -29,8 +34,12 @@ def serve(
 
 def demo(
     wait: Annotated[bool, typer.Option("--wait", help="Wait for you to approve in the Prefect UI.")] = False,
-    requests: Annotated[int, typer.Option(min=20, max=150, help="Requests to replay through the gateway.")] = 150,
-    steps: Annotated[int | None, typer.Option(min=1, help="Training steps; the demo's default otherwise.")] = None,
+    requests: Annotated[
+        int, typer.Option(min=20, max=150, help="Requests to replay through the gateway.")
+    ] = 150,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Training steps; the demo's default otherwise.")
+    ] = None,
 ) -> None:
     """The whole loop once, for real: traffic, night, approval in Prefect, promotion, the same traffic again."""
     command = [sys.executable, "-m", "flows.demo", "--requests", str(requests)]
@@ -58,7 +67,7 @@ def doctor(json: Json = False) -> None:
         raise typer.Exit(ContractError.exit_code)
 
 
-def _tried(check) -> tuple[bool, str]:  # type: ignore[no-untyped-def]
+def _tried(check: Callable[[], str]) -> tuple[bool, str]:
     try:
         return True, str(check())
     except (RsiError, OSError, subprocess.SubprocessError) as error:
@@ -83,7 +92,7 @@ def _contract() -> str:
     from rsi.gate.suites import load
 
     contract = read(Deployment.read(Home.find().deployment_file).contract)
-    items = {name: len(load(name, pin, contracts_dir(), None).items) for name, pin in contract.pins.items()}
+    items = {name: len(load(name, pin).items) for name, pin in contract.pins.items()}
     return f"{contract.name} with " + ", ".join(f"{name} ({count} items)" for name, count in items.items())
 
 
@@ -103,5 +112,7 @@ def _packages() -> str:
     wanted = {"torch": "train", "peft": "train", "fastapi": "serve", "openai": "serve", "prefect": "flows"}
     missing = sorted({extra for package, extra in wanted.items() if find_spec(package) is None})
     if missing:
-        raise ContractError(f"extras {', '.join(missing)} are not installed: pip install 'rsi[{','.join(missing)}]'")
+        raise ContractError(
+            f"extras {', '.join(missing)} are not installed: pip install 'rsi[{','.join(missing)}]'"
+        )
     return "train, serve and flows are installed"

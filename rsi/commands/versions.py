@@ -76,7 +76,9 @@ def status(json: Json = False) -> None:
     line(f"gateways   {', '.join(gateways) or 'none running'}")
     for one in asked:
         if one.decision is None:
-            line(f"waiting    verdict {one.verdict[:8]} of night {one.night}, until {one.expires.isoformat()}")
+            line(
+                f"waiting    verdict {one.verdict[:8]} of night {one.night}, until {one.expires.isoformat()}"
+            )
     for record in ends:
         line(f"night      {record.night}: {record.body['reason']}")
 
@@ -135,7 +137,9 @@ def promote(
     if json:
         as_json(record.model_dump(mode="json"))
         return
-    line(f"version {str(record.output)[:12]} is in service (ledger record {record.seq}); back with `rsi rollback`")
+    line(
+        f"version {str(record.output)[:12]} is in service (ledger record {record.seq}); back with `rsi rollback`"
+    )
 
 
 def rollback(
@@ -174,7 +178,9 @@ def _snapshot(home: Home) -> None:
 
 
 def lineage(
-    version: Annotated[str, typer.Argument(help="`champion`, or the first digits of a version.")] = "champion",
+    version: Annotated[
+        str, typer.Argument(help="`champion`, or the first digits of a version.")
+    ] = "champion",
     json: Json = False,
 ) -> None:
     """Walk from a version to its adapter, bank, tasks and the traces they came from."""
@@ -197,7 +203,9 @@ def lineage(
         if one.verdict:
             line(f"{pad}  verdict {one.verdict[:8]}, approved by {one.approver}")
         if one.bank:
-            line(f"{pad}  bank {one.bank[:12]}: {one.tasks} tasks from {len(one.traces)} traces, night {one.night}")
+            line(
+                f"{pad}  bank {one.bank[:12]}: {one.tasks} tasks from {len(one.traces)} traces, night {one.night}"
+            )
             line(f"{pad}  modes {', '.join(one.modes)}")
             shown = ", ".join(trace[:12] for trace in one.traces[:4])
             line(f"{pad}  traces {shown}{', … (all with --json)' if len(one.traces) > 4 else ''}")
@@ -224,7 +232,9 @@ def report(verdict: VerdictArgument = None, json: Json = False) -> None:
     """The card of a verdict, and where its full HTML report lies."""
     home = Home.find()
     last = [path.name for path in sorted(home.verdicts.glob("*"), key=lambda path: path.stat().st_mtime)]
-    names = [name for name in last if not name.startswith(".") and (verdict is None or name.startswith(verdict))]
+    names = [
+        name for name in last if not name.startswith(".") and (verdict is None or name.startswith(verdict))
+    ]
     if not names:
         raise ContractError(f"no verdict {verdict or ''} here; run `rsi nightly` first")
     folder = home.verdicts / names[-1]
@@ -234,5 +244,3 @@ def report(verdict: VerdictArgument = None, json: Json = False) -> None:
         return
     line((folder / "card.md").read_text())
     line(f"full report: {folder / 'report.html'}")
-
-

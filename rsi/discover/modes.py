@@ -8,10 +8,10 @@ priority = severity x weight, where
 - weight = traces that show it under the champion or an unknown version, plus half of those under other
   versions; a tenth of that where the mode is fixed.
 
-Status, for the champion: *fixed* where it had at least five chances, its rate is at most half of the rate
-over all other versions, and the upper end of its interval lies below the lower end of theirs; *regressed*
-where it was fixed the night before and is not now; *new* in the night that sees it first; else *ongoing*. The
-same rows give the same modes, in whatever order they come.
+Status, for the champion: *fixed* where it had at least five chances, its rate is at most half of that of some
+other version, and the upper end of its interval lies below the lower end of that one's; *regressed* where it
+was fixed the night before and is not now; *new* in the night that sees it first; else *ongoing*. The same rows
+give the same modes, in whatever order they come.
 """
 
 from collections import Counter
@@ -183,12 +183,11 @@ def _status(
     by_version: Mapping[str, tuple[int, int]], known: FailureMode | None, champion: str
 ) -> ModeStatus:
     now, chances = by_version.get(champion, (0, 0))
+    # Version by version: traces of a time without a router would dilute what a router did wrong.
     earlier = [pair for version, pair in by_version.items() if version != champion]
-    hits, possible = sum(one for one, _ in earlier), sum(one for _, one in earlier)
-    if (
-        chances >= ENOUGH
-        and now * possible <= _LESS * hits * chances
-        and wilson(now, chances).high < wilson(hits, possible).low
+    if chances >= ENOUGH and any(
+        now * possible <= _LESS * hits * chances and wilson(now, chances).high < wilson(hits, possible).low
+        for hits, possible in earlier
     ):
         return ModeStatus.FIXED
     if known is None:

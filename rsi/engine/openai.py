@@ -27,14 +27,15 @@ class OpenAIEngine:
     """`rsi.ports.Engine` over HTTP: TransientError when the server is away, ContractError when it refuses."""
 
     def __init__(
-        self, url: str, digest: str, key: str = "none", workers: int = 8, wait_s: float = 60.0
+        self, url: str, model: str, digest: str, key: str = "none", workers: int = 8, wait_s: float = 60.0
     ) -> None:
-        """Speak to the server at `url`, which ends in ``/v1`` and whose base is called `digest` in records.
+        """Speak to the server at `url`, which ends in ``/v1``.
 
+        Its base is called `model` there, unless it lists one base only, and `digest` in records.
         `key` is its bearer token; `workers` requests are in flight at once, each for up to `wait_s` seconds.
         """
         self._client = openai.OpenAI(base_url=url, api_key=key, timeout=wait_s)
-        self._url, self._base, self._workers = url, digest, workers
+        self._url, self._named, self._base, self._workers = url, model, digest, workers
         self._bare: str | None = None
 
     @property
@@ -143,12 +144,16 @@ class OpenAIEngine:
         return [(model["id"], Path(model.get("root") or ""), model.get("parent")) for model in told]
 
     def _model(self, adapter: str | None) -> str:
-        if adapter is None and self._bare is None:
-            self._bare = next((name for name, _, parent in self._models() if not parent), None)
-        named = adapter or self._bare
-        if named is None:
-            raise ContractError(f"{self._url} serves no base model")
-        return named
+        if adapter is not None:
+            return adapter
+        if self._bare is None:
+            bases = [name for name, _, parent in self._models() if not parent]
+            if self._named not in bases and len(bases) != 1:
+                raise ContractError(
+                    f"{self._url} serves no {self._named!r} but {', '.join(bases) or 'nothing'}"
+                )
+            self._bare = self._named if self._named in bases else bases[0]
+        return self._bare
 
     def _chat(
         self, model: str, turns: list[Turn], bound: int, extra: Mapping[str, object], temperature: float = 0.0

@@ -72,7 +72,9 @@ class Effect(NamedTuple):
 
 def furthest(one: Rows, other: Rows) -> float:
     """Largest absolute difference between two tables of log-probs."""
-    return max(abs(a - b) for left, right in zip(one, other, strict=True) for a, b in zip(left, right, strict=True))
+    return max(
+        abs(a - b) for left, right in zip(one, other, strict=True) for a, b in zip(left, right, strict=True)
+    )
 
 
 def publish(
@@ -95,7 +97,9 @@ def publish(
             touched.append(replica)
             replica.load(name, folder)
             acting = replica.probe(prompts, choices, name)
-            found = Effect(furthest(acting, replica.probe(prompts, choices, None)), furthest(acting, measured))
+            found = Effect(
+                furthest(acting, replica.probe(prompts, choices, None)), furthest(acting, measured)
+            )
             if found.effect < EFFECT:
                 raise RefusedError(
                     f"adapter {name} is loaded but does not act: its answers differ from the base's by "

@@ -51,7 +51,7 @@ def read_base(folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         raise IntegrityError(f"{folder} lacks weights of its model: {lacking[0]} ({len(lacking)} in all)")
     if not tokenizer.chat_template:
         raise ContractError(f"the tokenizer in {folder} has no chat template to render conversations with")
-    model.requires_grad_(False).eval()
+    model.requires_grad_(False).train(False)
     _check(model, folder)
     return model, tokenizer
 
@@ -149,7 +149,7 @@ class Adapters:
         except (ValueError, TypeError, KeyError, RuntimeError, OSError, SafetensorError) as error:
             self._drop(name)
             raise ContractError(f"adapter {folder} does not fit this base: {error}") from None
-        self.wrapped.eval()
+        self.wrapped.train(False)
 
     def unload(self, name: str) -> None:
         """Take an adapter away.

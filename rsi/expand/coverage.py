@@ -20,7 +20,11 @@ def balance(tasks: Sequence[Task], most: int, share: float) -> tuple[tuple[Task,
         left[Reason.OVER_LIMIT.value] = len(ordered) - most
     while True:
         counts = Counter(one.expected for one in chosen)
-        over = [answer for answer, count in counts.items() if len(counts) * share >= 1 and count > share * len(chosen)]
+        over = [
+            answer
+            for answer, count in counts.items()
+            if len(counts) * share >= 1 and count > share * len(chosen)
+        ]
         if not over:
             return tuple(chosen), left
         others = len(chosen) - counts[over[0]]

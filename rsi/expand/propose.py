@@ -36,7 +36,8 @@ def propose(corrected: Iterable[Corrected], roles: Iterable[str], modes: Mapping
         covered = sorted(
             modes[signature]
             for one in group
-            if (signature := f"route:{correction}->{one.route or 'none'}") in modes and one.route != correction
+            if (signature := f"route:{correction}->{one.route or 'none'}") in modes
+            and one.route != correction
         )
         proposals.append(
             task(

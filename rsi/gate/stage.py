@@ -64,7 +64,9 @@ def _story(context: Context, candidate: Version) -> Story:
         for one in ledger
         if one.kind == "stage" and one.night == context.start.night and one.output
     }
-    modes = Modes.parse((home.modes / f"{made['discover']}.json").read_bytes()) if "discover" in made else None
+    modes = (
+        Modes.parse((home.modes / f"{made['discover']}.json").read_bytes()) if "discover" in made else None
+    )
     if "expand" not in made or made.get("update") != candidate.digest:
         return Story(modes=modes)
     tasks = [one for one in bank.load(home, made["expand"]) if one.hop == "route"]

@@ -78,7 +78,9 @@ class Harness(Record):
         for word, named in self.labels.items():
             if named == role:
                 return word
-        raise ContractError(f"role {role!r} has no label in harness {self.name}; it has {', '.join(self.roles)}")
+        raise ContractError(
+            f"role {role!r} has no label in harness {self.name}; it has {', '.join(self.roles)}"
+        )
 
     def route_prompt(self, messages: Prompt) -> Prompt:
         """What the router reads: the route text, then the last user turn alone."""

@@ -1,9 +1,9 @@
 """Adapters by digest, and the only code that judges weights from outside.
 
-An adapter is a folder of exactly three files: ``adapter_config.json`` and ``adapter_model.safetensors`` as PEFT
-writes them, and ``adapter.json``: role, base, rank and the log-probs that training measured on the probe prompts.
-Its name carries the digest of all three. `admit` opens nothing but safetensors, reads the header before the data, and refuses what a serving
-engine could not load or what is not what its name says.
+An adapter is a folder of exactly three files: ``adapter_config.json`` and ``adapter_model.safetensors`` as
+PEFT writes them, and ``adapter.json``: role, base, rank and the log-probs that training measured on the probe
+prompts. Its name carries the digest of all three. `admit` opens nothing but safetensors, reads the header
+before the data, and refuses what a serving engine could not load or what is not what its name says.
 """
 
 import json
@@ -120,7 +120,9 @@ def admit(home: Home, name: str, base: str, shapes: dict[str, tuple[int, int]]) 
     adapter = describe(home, name)
     for path in place.iterdir():
         if path.name not in FILES or path.is_symlink():
-            raise RefusedError(f"adapter {name} holds {path.name}; only {', '.join(FILES)} are admitted, as files")
+            raise RefusedError(
+                f"adapter {name} holds {path.name}; only {', '.join(FILES)} are admitted, as files"
+            )
     if adapter.base != base:
         raise RefusedError(
             f"adapter {name} was trained on base {adapter.base[:12]}, this deployment serves {base[:12]}"
@@ -132,15 +134,23 @@ def admit(home: Home, name: str, base: str, shapes: dict[str, tuple[int, int]]) 
 
 def _check_config(name: str, adapter: Adapter, config: dict[str, object]) -> None:
     wanted: dict[str, object] = {
-        "peft_type": "LORA", "r": adapter.rank, "lora_alpha": adapter.alpha, "bias": "none", "use_dora": False,
+        "peft_type": "LORA",
+        "r": adapter.rank,
+        "lora_alpha": adapter.alpha,
+        "bias": "none",
+        "use_dora": False,
         "modules_to_save": None,
     }
     for key, value in wanted.items():
         if config.get(key, value) != value:
-            raise RefusedError(f"adapter {name}: adapter_config.json says {key}={config[key]!r}, expected {value!r}")
+            raise RefusedError(
+                f"adapter {name}: adapter_config.json says {key}={config[key]!r}, expected {value!r}"
+            )
     foreign = set(adapter.targets) - set(TARGETS)
     if foreign or not adapter.targets:
-        raise RefusedError(f"adapter {name} targets {sorted(foreign) or 'nothing'}; allowed are {', '.join(TARGETS)}")
+        raise RefusedError(
+            f"adapter {name} targets {sorted(foreign) or 'nothing'}; allowed are {', '.join(TARGETS)}"
+        )
 
 
 def _header(path: Path) -> dict[str, dict[str, object]]:
@@ -168,7 +178,9 @@ def shapes(base: Path) -> dict[str, tuple[int, int]]:
             if layer.rsplit(".", 1)[-1] in TARGETS and isinstance(size, list) and len(size) == 2:
                 found[layer] = (int(size[0]), int(size[1]))
     if not found:
-        raise ContractError(f"no linear layer named {', '.join(TARGETS)} in {base}; is it a base model folder?")
+        raise ContractError(
+            f"no linear layer named {', '.join(TARGETS)} in {base}; is it a base model folder?"
+        )
     return found
 
 

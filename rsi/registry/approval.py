@@ -91,9 +91,7 @@ def waiting(ledger: Ledger) -> Request | None:
     return next((one for one in reversed(requests(ledger)) if one.decision is None), None)
 
 
-def answer(
-    home: Home, clock: Clock, deployment: Deployment, said: Approval, evidence: str
-) -> LedgerRecord:
+def answer(home: Home, clock: Clock, deployment: Deployment, said: Approval, evidence: str) -> LedgerRecord:
     """Record a person's answer.
 
     Args:
@@ -135,11 +133,14 @@ def _objection(
     if request is None:
         return f"nobody asked about verdict {said.verdict[:12]}; `rsi status` lists what waits"
     if before is not None:
-        return f"verdict {said.verdict[:12]} was decided already: {before.body['decision']} by {before.body['approver']}"
+        decided = f"{before.body['decision']} by {before.body['approver']}"
+        return f"verdict {said.verdict[:12]} was decided already: {decided}"
     if not said.approver.strip() or not said.reason.strip():
         return "an answer needs the approver's name and a reason"
     if deployment.approvers and said.approver not in deployment.approvers:
-        return f"{said.approver!r} may not answer here; the deployment names {', '.join(deployment.approvers)}"
+        return (
+            f"{said.approver!r} may not answer here; the deployment names {', '.join(deployment.approvers)}"
+        )
     if len(evidence) < PREFIX or not said.verdict.startswith(evidence.strip().lower()):
         return f"the evidence digest does not begin with {evidence[:64]!r}; type its first {PREFIX} digits"
     if said.decision is Decision.REJECT:

@@ -62,7 +62,14 @@ def point(home: Home, ledger: Ledger) -> Digest:
 
 
 def move(
-    home: Home, clock: Clock, kind: str, *, replaces: str, to: str, evidence: str | None, body: dict[str, object]
+    home: Home,
+    clock: Clock,
+    kind: str,
+    *,
+    replaces: str,
+    to: str,
+    evidence: str | None,
+    body: dict[str, object],
 ) -> LedgerRecord:
     """Compare-and-swap: append the record if `replaces` is still the champion, then rewrite the pointer.
 

@@ -50,8 +50,12 @@ def _step(home: Home, ledger: Ledger, name: str) -> Step:
     records = ledger.records()
     served = [one for one in records if one.kind in champion.MOVES and one.output == name]
     verdict = next((one.input for one in served if one.kind == "promotion"), None)
-    approvals = [one.body.get("approver") for one in records if one.kind == "approval" and one.input == verdict]
-    made = next((one for one in records if (one.kind, one.stage, one.output) == ("stage", "update", name)), None)
+    approvals = [
+        one.body.get("approver") for one in records if one.kind == "approval" and one.input == verdict
+    ]
+    made = next(
+        (one for one in records if (one.kind, one.stage, one.output) == ("stage", "update", name)), None
+    )
     tasks = bank.load(home, made.input) if made and made.input else ()
     discovered = next(
         (one.output for one in records if made and (one.stage, one.night) == ("discover", made.night)), None

@@ -48,7 +48,9 @@ def promote(home: Home, clock: Clock, name: str, replicas: Sequence[Replica], ba
         return done
     approval = ledger.last(lambda one: one.kind == "approval" and one.input == name)
     if approval is None or Approval.model_validate(approval.body).decision is not Decision.APPROVE:
-        raise RefusedError(f"verdict {name[:12]} has no approval; answer it in the Prefect UI or with `rsi approve`")
+        raise RefusedError(
+            f"verdict {name[:12]} has no approval; answer it in the Prefect UI or with `rsi approve`"
+        )
     found = verdict(home, name)
     if found.champion != champion.current(ledger):
         raise RefusedError(
@@ -58,7 +60,13 @@ def promote(home: Home, clock: Clock, name: str, replicas: Sequence[Replica], ba
     effects = _publish(home, candidate, versions.load(home, found.champion), replicas, base)
     faults.point("promote.before_record")
     record = champion.move(
-        home, clock, "promotion", replaces=found.champion, to=found.candidate, evidence=name, body={"effects": effects}
+        home,
+        clock,
+        "promotion",
+        replaces=found.champion,
+        to=found.candidate,
+        evidence=name,
+        body={"effects": effects},
     )
     faults.point("promote.after_record")
     return record
@@ -92,11 +100,18 @@ def rollback(
     if target == now:
         raise RefusedError(f"{now[:12]} is in service now")
     if target not in served:
-        raise RefusedError(f"version {target[:12]} was never in service; only an earlier champion can come back")
+        raise RefusedError(
+            f"version {target[:12]} was never in service; only an earlier champion can come back"
+        )
     effects = _publish(home, versions.load(home, target), versions.load(home, now), replicas, base)
     faults.point("rollback.before_record")
     return champion.move(
-        home, clock, "rollback", replaces=now, to=target, evidence=None,
+        home,
+        clock,
+        "rollback",
+        replaces=now,
+        to=target,
+        evidence=None,
         body={"actor": actor, "reason": reason, "effects": effects},
     )
 
@@ -108,7 +123,9 @@ def _publish(
     if version.base != serving.base:
         raise RefusedError(f"another base ({version.base[:12]}) cannot be put into service while engines run")
     if not replicas:
-        raise ContractError("no engine to publish to: start a gateway with `rsi serve`, or publish to a local one")
+        raise ContractError(
+            "no engine to publish to: start a gateway with `rsi serve`, or publish to a local one"
+        )
     known = set(serving.adapters.values())
     effects: dict[str, list[list[float]]] = {}
     for role, name in sorted(version.adapters.items()):
@@ -120,7 +137,12 @@ def _publish(
         card = adapters.card(home, name)
         harness = hcp.load(home.harnesses, card.harness)
         found = publish(
-            replicas, name, adapters.folder(home, adapter.name), probe_prompts(harness), harness.words, card.probe
+            replicas,
+            name,
+            adapters.folder(home, adapter.name),
+            probe_prompts(harness),
+            harness.words,
+            card.probe,
         )
         effects[name] = [[round(one.effect, 6), round(one.disagreement, 6)] for one in found]
     return effects

@@ -1,7 +1,8 @@
 """The invariants, checked on a home as it lies on disk.
 
 I1 champion and promotions, I2 content and names, I3 one record a stage and one decision a verdict, I4 the
-ledger's chain, I5 banks against held-out fingerprints, I8 nothing reachable is missing. (I6, equal digests after a crash, is a property of runs and is tested by killing them.)
+ledger's chain, I5 banks against held-out fingerprints, I8 nothing reachable is missing. (I6, equal digests
+after a crash, is a property of runs and is tested by killing them.)
 """
 
 from collections import Counter
@@ -90,7 +91,9 @@ def _champion(home: Home, records: tuple[LedgerRecord, ...]) -> Iterator[Finding
         yield Finding("I1", "no version was ever in service")
 
 
-def _promotion(home: Home, records: tuple[LedgerRecord, ...], one: LedgerRecord, where: str) -> Iterator[Finding]:
+def _promotion(
+    home: Home, records: tuple[LedgerRecord, ...], one: LedgerRecord, where: str
+) -> Iterator[Finding]:
     said = [Approval.model_validate(a.body) for a in records if a.kind == "approval" and a.input == one.input]
     if not any(a.decision is Decision.APPROVE for a in said):
         yield Finding("I1", f"{where} has no approval")
@@ -119,16 +122,19 @@ def _names(home: Home, records: tuple[LedgerRecord, ...]) -> Iterator[Finding]:
     for one in records:
         for name in _named(one):
             if not any((folder / name).exists() for folder in (home.banks, home.verdicts)) and not any(
-                path.exists()
-                for path in (home.versions / f"{name}.json", home.modes / f"{name}.json")
+                path.exists() for path in (home.versions / f"{name}.json", home.modes / f"{name}.json")
             ):
-                yield Finding("I2", f"ledger record {one.seq} ({one.kind}) names {name[:12]}, which is not on disk")
+                yield Finding(
+                    "I2", f"ledger record {one.seq} ({one.kind}) names {name[:12]}, which is not on disk"
+                )
 
 
 def _named(one: LedgerRecord) -> Iterator[str]:
     if one.output and one.kind in (*champion.MOVES, "stage", "request"):
         yield one.output
-    if one.input and (one.kind in ("request", "approval", "promotion") or one.stage in ("expand", "update", "gate")):
+    if one.input and (
+        one.kind in ("request", "approval", "promotion") or one.stage in ("expand", "update", "gate")
+    ):
         yield one.input
 
 
@@ -176,4 +182,7 @@ def _banks(home: Home) -> Iterator[Finding]:
         for one in tasks:
             known = fingerprint(request_of(one))
             if index.exact(known) or index.near(known):
-                yield Finding("I5", f"bank {name[:12]}: task {one.task_id} is within the overlap bound of a held-out item")
+                yield Finding(
+                    "I5",
+                    f"bank {name[:12]}: task {one.task_id} is within the overlap bound of a held-out item",
+                )

@@ -57,7 +57,9 @@ def resume(home: Home, said: Approval) -> str | None:
                 reply.raise_for_status()
                 if reply.json().get("status") == "ACCEPT":
                     return str(run["name"])
-                raise TransientError(f"Prefect refused to resume run {run['name']}: {reply.json().get('details')}")
+                raise TransientError(
+                    f"Prefect refused to resume run {run['name']}: {reply.json().get('details')}"
+                )
     except httpx.HTTPError as error:
         raise TransientError(
             f"the Prefect server at {url} does not answer ({error}); the approval is in the ledger, "

@@ -24,7 +24,7 @@ def write_whole(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(name, path)
+        Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
@@ -48,7 +48,7 @@ def publish_folder(target: Path, fill: Callable[[Path], None]) -> Path:
                     os.fsync(file.fileno())
         draft.chmod(0o755)
         try:
-            os.rename(draft, target)
+            draft.rename(target)
         except OSError:
             if not target.exists():
                 raise

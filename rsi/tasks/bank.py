@@ -43,8 +43,14 @@ def task(
     """A task named by what is asked and what is expected."""
     name = digest([hop, [one.model_dump() for one in messages], verifier, expected])
     return Task(
-        task_id=f"t-{name[:16]}", hop=hop, messages=messages, verifier=verifier, expected=expected, mode_id=mode_id,
-        traces=traces, source=source,
+        task_id=f"t-{name[:16]}",
+        hop=hop,
+        messages=messages,
+        verifier=verifier,
+        expected=expected,
+        mode_id=mode_id,
+        traces=traces,
+        source=source,
     )
 
 
@@ -96,7 +102,9 @@ def manifest(home: Home, name: str) -> BankManifest:
     if found.digest != name:
         raise IntegrityError(f"{folder / 'manifest.json'} was changed: its digest is {found.digest[:12]}…")
     if held != found.tasks_sha256:
-        raise IntegrityError(f"{folder / 'tasks.parquet'} was changed: its manifest names {found.tasks_sha256[:12]}…")
+        raise IntegrityError(
+            f"{folder / 'tasks.parquet'} was changed: its manifest names {found.tasks_sha256[:12]}…"
+        )
     return found
 
 

@@ -83,9 +83,7 @@ class Index:
     def near(self, one: Fingerprint) -> bool:
         """Whether a known text has an estimated Jaccard similarity of at least the bound."""
         sketch = self._sketch(one)
-        return any(
-            self._sketches[at].jaccard(sketch) >= self._bound for at in self._near.query(sketch)
-        )
+        return any(self._sketches[at].jaccard(sketch) >= self._bound for at in self._near.query(sketch))
 
     @staticmethod
     def _sketch(one: Fingerprint) -> "MinHash":

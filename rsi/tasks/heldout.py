@@ -41,7 +41,9 @@ def read(contracts: Path) -> Fingerprints:
                 for exact, minhash in zip(split["exact"], split["minhash"], strict=True)
             ]
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ContractError(f"{file} cannot be read ({error}); the suite's author writes it when freezing") from None
+            raise ContractError(
+                f"{file} cannot be read ({error}); the suite's author writes it when freezing"
+            ) from None
         digests[f"{folder.parent.name}/{folder.name}"] = digest_bytes(data)
     return Fingerprints(digests, tuple(prints))
 

@@ -57,7 +57,9 @@ def screen(proposals: Iterable[Task], held_out: Index) -> Screened:
     return Screened(tuple(passed.values()), rejected)
 
 
-def _objection(task: Task, held_out: Index, by_text: dict[str, set[str]], passed: dict[str, Task]) -> Reason | None:
+def _objection(
+    task: Task, held_out: Index, by_text: dict[str, set[str]], passed: dict[str, Task]
+) -> Reason | None:
     text = request_of(task)
     if not text.strip():
         return Reason.EMPTY

@@ -116,4 +116,6 @@ def export(learner: Learner, folder: Path, base: str) -> None:
     config["base_model_name_or_path"] = base
     config["inference_mode"] = True
     (folder / "adapter_config.json").write_bytes(canonical(config))
-    save_file(load_file(place / "adapter_model.safetensors"), folder / "adapter_model.safetensors", {"format": "pt"})
+    save_file(
+        load_file(place / "adapter_model.safetensors"), folder / "adapter_model.safetensors", {"format": "pt"}
+    )

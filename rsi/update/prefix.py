@@ -87,12 +87,16 @@ def _packed(model: "PreTrainedModel", prefix: State, common: int, rests: Sequenc
     )
 
 
-@torch.no_grad()
 def capture(model: "PreTrainedModel", prompts: Sequence[Sequence[int]]) -> Captured:
     """Keys and values of token lists, each of at least two tokens; `model` is the decoder without its head.
 
     Prompts of unlike length are packed into one sequence with a block mask, so that no time goes into padding.
     """
+    with torch.no_grad():
+        return _captured(model, prompts)
+
+
+def _captured(model: "PreTrainedModel", prompts: Sequence[Sequence[int]]) -> Captured:
     common = shared(prompts)
     rests = [list(prompt[common:-1]) for prompt in prompts]
     width = max(len(rest) for rest in rests)
@@ -105,8 +109,12 @@ def capture(model: "PreTrainedModel", prompts: Sequence[Sequence[int]]) -> Captu
         start = common
         for place in pack:
             end = start + len(rests[place])
-            rows.append(tuple((_row(keys, common, start, end, width), _row(values, common, start, end, width))
-                              for keys, values in state))
+            rows.append(
+                tuple(
+                    (_row(keys, common, start, end, width), _row(values, common, start, end, width))
+                    for keys, values in state
+                )
+            )
             start = end
     state = tuple(
         (torch.cat([row[layer][0] for row in rows]), torch.cat([row[layer][1] for row in rows]))
@@ -143,6 +151,10 @@ def replay(
     mask = torch.cat([captured.mask[index], torch.ones(len(responses), width, dtype=torch.long)], dim=1)
     positions = captured.lengths[index].unsqueeze(1) + torch.arange(width)
     output = model(
-        input_ids=tokens, attention_mask=mask, position_ids=positions, cache=DynamicCache(state or None), use_cache=True
+        input_ids=tokens,
+        attention_mask=mask,
+        position_ids=positions,
+        cache=DynamicCache(state or None),
+        use_cache=True,
     )
     return output.last_hidden_state

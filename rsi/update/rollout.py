@@ -53,7 +53,12 @@ def policy(model: Decoder, captured: Captured, choices: Sequence[Sequence[int]])
 
 
 def draw(
-    logprobs: torch.Tensor, tasks: Sequence[Task], answers: Sequence[str], samples: int, exploration: float, seed: str
+    logprobs: torch.Tensor,
+    tasks: Sequence[Task],
+    answers: Sequence[str],
+    samples: int,
+    exploration: float,
+    seed: str,
 ) -> Draw:
     """Draw `samples` answers a task from the policy with exploration, and have them verified.
 

@@ -33,7 +33,9 @@ def update(context: Context, bank: Digest) -> Digest:
     faults.point("update.after_submit")
     end = work(home, job, base.folder, context.world.progress)
     if end.adapter is None:
-        raise QuietError(f"no candidate: none of {end.steps} training steps found a group of answers with a signal")
+        raise QuietError(
+            f"no candidate: none of {end.steps} training steps found a group of answers with a signal"
+        )
     adapters = {**champion.adapters, settings.role: end.adapter}
     candidate = champion.model_copy(update={"adapters": adapters, "parent": context.start.champion})
     return versions.save(home, candidate)

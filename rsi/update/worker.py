@@ -86,7 +86,9 @@ def work(home: Home, job: Job, base: Path, progress: Progress) -> Done:
     before = learner.fingerprint(run.model)
     skipped = _steps(run, progress)
     if learner.fingerprint(run.model) != before:
-        raise IntegrityError(f"job {job.digest[:12]} changed the base or an adapter of another role; nothing was kept")
+        raise IntegrityError(
+            f"job {job.digest[:12]} changed the base or an adapter of another role; nothing was kept"
+        )
     groups = job.settings.steps * job.settings.prompts
     name = None if skipped == groups else _export(run)
     faults.point("update.before_complete")
@@ -108,9 +110,13 @@ def _steps(run: Run, progress: Progress) -> int:
         with (place / "metrics.jsonl").open("ab") as file:
             file.write(canonical(row) + b"\n")
         faults.point("update.after_step")
-        progress("update", step + 1, settings.steps, f"reward {row['reward']:.2f}, {skipped} groups without signal")
+        progress(
+            "update", step + 1, settings.steps, f"reward {row['reward']:.2f}, {skipped} groups without signal"
+        )
         if (step + 1) % settings.checkpoint_every == 0 and step + 1 < settings.steps:
-            learner.save_checkpoint(place / "checkpoints" / f"step-{step + 1:06d}", run.model, step + 1, skipped)
+            learner.save_checkpoint(
+                place / "checkpoints" / f"step-{step + 1:06d}", run.model, step + 1, skipped
+            )
             for old in sorted((place / "checkpoints").glob("step-*"))[:-1]:
                 shutil.rmtree(old)
             faults.point("update.after_checkpoint")
@@ -123,7 +129,12 @@ def _step(run: Run, step: int) -> dict[str, float]:
     prompts = [run.texts.prompt(run.texts.harness.route_prompt(one.messages)) for one in tasks]
     logprobs = rollout.policy(model.decoder, capture(model.decoder.body, prompts), run.texts.choices())
     drawn = rollout.draw(
-        logprobs, tasks, run.texts.harness.roles, settings.samples, settings.exploration, f"{settings.seed}:{step}"
+        logprobs,
+        tasks,
+        run.texts.harness.roles,
+        settings.samples,
+        settings.exploration,
+        f"{settings.seed}:{step}",
     )
     values, live = grpo.advantages(drawn.rewards)
     said = logprobs.gather(1, drawn.choices)
@@ -136,7 +147,9 @@ def _step(run: Run, step: int) -> dict[str, float]:
         loss.backward()
         norm = float(torch.nn.utils.clip_grad_norm_([one for _, one in model.parameters()], CLIP_NORM))
         if not math.isfinite(float(loss.detach()) + norm):
-            raise RefusedError(f"training diverged at step {step + 1}: loss {float(loss.detach())}, gradient norm {norm}")
+            raise RefusedError(
+                f"training diverged at step {step + 1}: loss {float(loss.detach())}, gradient norm {norm}"
+            )
         model.optimizer.step()
     right = [run.texts.harness.roles.index(one.expected) for one in tasks]
     return {
@@ -161,11 +174,11 @@ def _cut_metrics(path: Path, steps: int) -> None:
     path.write_bytes(b"".join(line + b"\n" for line in rows))
 
 
-@torch.no_grad()
 def measure(run: Run, prompts: Sequence[Prompt]) -> tuple[tuple[float, ...], ...]:
     """Log-probs of the labels on prompts, by the trained adapter as it is in memory."""
-    captured = capture(run.model.decoder.body, [run.texts.prompt(one) for one in prompts])
-    found = rollout.policy(run.model.decoder, captured, run.texts.choices())
+    with torch.no_grad():
+        captured = capture(run.model.decoder.body, [run.texts.prompt(one) for one in prompts])
+        found = rollout.policy(run.model.decoder, captured, run.texts.choices())
     return tuple(tuple(round(value, 5) for value in row) for row in found.tolist())
 
 

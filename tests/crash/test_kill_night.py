@@ -24,8 +24,7 @@ LATER = {"ledger.after_append": 3, "update.after_step": 3}
 def outcome(home: Home) -> list[tuple[str | None, ...]]:
     """All that must not depend on what crashed."""
     return [
-        (one.kind, one.night, one.stage, one.input, one.output)
-        for one in Ledger(home.ledger, FixedClock())
+        (one.kind, one.night, one.stage, one.input, one.output) for one in Ledger(home.ledger, FixedClock())
     ]
 
 
@@ -34,7 +33,10 @@ def run(home: Home, base, contracts, fault: str = "") -> subprocess.CompletedPro
     return subprocess.run(
         [sys.executable, "-m", "tests.night_made", str(home.root), str(base)],
         env={**os.environ, "RSI_FAULT": fault, "RSI_CONTRACTS": str(contracts), "OMP_NUM_THREADS": "1"},
-        cwd=PROJECT, capture_output=True, text=True, check=False,
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 

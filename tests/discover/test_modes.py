@@ -79,6 +79,16 @@ def test_fixed_is_shown_by_the_champion(right: int, wrong: int, status: ModeStat
     assert mode.first_seen == "2026-01-01"
 
 
+def test_traces_without_a_router_do_not_hide_what_was_fixed() -> None:
+    """They had the chance and could not show it; the versions before are looked at one by one."""
+    past = [routed(f"past-{number}", "L2", None, version="unknown") for number in range(300)]
+    found = modes_of([*past, *traffic(OLD, 7, 30), *traffic(NEW, 37, 0)], "2026-01-02", None, NEW)
+    assert {mode.signature: mode.status for mode in found.modes} == {
+        "route:L2->L0": ModeStatus.FIXED,
+        "route:L2->none": ModeStatus.FIXED,
+    }
+
+
 def test_a_fixed_mode_that_comes_back_has_regressed() -> None:
     """For the night that sees it; after that it goes on."""
     first = modes_of(traffic(OLD, 1, 19), "2026-01-01", None, OLD)

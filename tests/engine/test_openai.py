@@ -155,7 +155,7 @@ def server(tiny_base: Path) -> Iterator[Server]:
 @pytest.fixture
 def remote(server: Server) -> OpenAIEngine:
     """The engine that speaks to it."""
-    return OpenAIEngine(server.url, "b" * 64)
+    return OpenAIEngine(server.url, "tiny", "b" * 64)
 
 
 @pytest.fixture(scope="module")
@@ -248,15 +248,17 @@ def test_errors_say_what_to_do(server: Server, remote: OpenAIEngine) -> None:
     assert remote.base == "b" * 64
     with pytest.raises(ContractError, match=r"404.*does not exist"):
         remote.generate(ASKED[:1], "nobody", 1)
+    other = OpenAIEngine(server.url, "another name for it", "b" * 64)
+    assert other.generate(ASKED[:1], None, 1) == remote.generate(ASKED[:1], None, 1)
     server.mood = "empty"
     with pytest.raises(TransientError, match="without a choice"):
         remote.generate(ASKED[:1], None, 1)
     server.mood = "bare"
-    with pytest.raises(ContractError, match="serves no base model"):
-        OpenAIEngine(server.url, "b" * 64).generate(ASKED[:1], None, 1)
+    with pytest.raises(ContractError, match="serves no 'tiny' but nothing"):
+        OpenAIEngine(server.url, "tiny", "b" * 64).generate(ASKED[:1], None, 1)
     server.mood = "down"
     with pytest.raises(TransientError, match="is away"):
         remote.generate(ASKED[:1], None, 1)
     server.server_close()
     with pytest.raises(TransientError, match="is away"):
-        OpenAIEngine("http://127.0.0.1:9/v1", "b" * 64).adapters()
+        OpenAIEngine("http://127.0.0.1:9/v1", "tiny", "b" * 64).adapters()

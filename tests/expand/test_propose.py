@@ -17,7 +17,9 @@ ROLES = ("L0", "L1", "L2", "L3")
 def test_a_wrong_route_makes_a_task_that_covers_its_mode():
     """Provenance names every trace that agrees."""
     made = propose(
-        [Corrected("b", "sort it", "L0", "L2"), Corrected("a", "sort it", "L0", "L2")], ROLES, {"route:L2->L0": "m-1"}
+        [Corrected("b", "sort it", "L0", "L2"), Corrected("a", "sort it", "L0", "L2")],
+        ROLES,
+        {"route:L2->L0": "m-1"},
     )
 
     assert [(one.expected, one.mode_id, one.traces) for one in made] == [("L2", "m-1", ("a", "b"))]
@@ -43,10 +45,21 @@ def test_a_trace_without_route_shows_the_mode_of_unrouted_requests():
 
 
 def _task(number: int, expected: str, mode: str | None) -> Task:
-    return task("route", (ChatMessage(role="user", content=f"{number}"),), "choice", expected, mode, ("t",), "correction")
+    return task(
+        "route",
+        (ChatMessage(role="user", content=f"{number}"),),
+        "choice",
+        expected,
+        mode,
+        ("t",),
+        "correction",
+    )
 
 
-@given(st.lists(st.tuples(st.sampled_from(ROLES), st.sampled_from(["m-1", "m-2", None])), max_size=60), st.integers(1, 60))
+@given(
+    st.lists(st.tuples(st.sampled_from(ROLES), st.sampled_from(["m-1", "m-2", None])), max_size=60),
+    st.integers(1, 60),
+)
 def test_balance_keeps_the_limits_and_loses_no_count(drawn, most):
     """Kept and left out add up; of several answers none holds more than its share."""
     tasks = [_task(number, expected, mode) for number, (expected, mode) in enumerate(drawn)]
@@ -62,7 +75,9 @@ def test_balance_keeps_the_limits_and_loses_no_count(drawn, most):
 
 def test_a_rare_mode_is_covered_before_a_common_one_fills_the_bank():
     """One task a mode and round."""
-    tasks = [_task(number, ROLES[number % 4], "m-common") for number in range(20)] + [_task(99, "L1", "m-rare")]
+    tasks = [_task(number, ROLES[number % 4], "m-common") for number in range(20)] + [
+        _task(99, "L1", "m-rare")
+    ]
 
     kept, left = balance(tasks, 4, 1.0)
 

@@ -13,9 +13,9 @@ import pytest
 from flows.server import Server
 from flows.watch import Run, Watch
 from rsi.ports import SystemClock
-from rsi.records import Verdict
-from rsi.registry import champion
-from rsi.settings import Home
+from rsi.records import Approval, Decision, Verdict
+from rsi.registry import approval, champion, versions
+from rsi.settings import Deployment, Home
 from rsi.store.ledger import Ledger
 from tests.flows.flow_made import APPROVER, made_contracts, with_request
 
@@ -155,3 +155,37 @@ def test_the_command_answers_and_wakes_the_run(cases: dict[str, Case], server: S
     assert case.champion == case.verdict.candidate
     approvals = [one for one in Ledger(case.home.ledger, SystemClock()) if one.kind == "approval"]
     assert [one.body["via"] for one in approvals] == ["command"]
+
+
+def test_what_was_decided_already_is_promoted_without_asking_and_once(
+    server: Server, tiny_base: Path, tmp_path: Path
+) -> None:
+    """A run that crashed after the approval, and one that is repeated after the promotion, ask nobody again."""
+    from flows.promote import promote
+
+    home, verdict = with_request(tmp_path / "home", tiny_base, made_contracts(tmp_path / "contracts"))
+    clock, deployment = SystemClock(), Deployment.read(home.deployment_file)
+    said = Approval(
+        verdict=verdict.digest, decision=Decision.APPROVE, approver=APPROVER, reason="good", via="command"
+    )
+    approval.answer(home, clock, deployment, said, verdict.digest[:8])
+    states = [promote(str(home.root), verdict.digest, return_state=True) for _ in range(2)]
+    assert [state.name for state in states] == ["Promoted", "Promoted"]
+    case = Case(home, verdict, "")
+    assert (case.champion, case.kinds("promotion")) == (verdict.candidate, 1)
+
+
+def test_a_stale_request_is_refused_with_the_reason(server: Server, tiny_base: Path, tmp_path: Path) -> None:
+    """Another version is in service by now: nobody is asked, the run completes as Refused."""
+    from flows.promote import promote
+
+    home, verdict = with_request(tmp_path / "home", tiny_base, made_contracts(tmp_path / "contracts"))
+    clock = SystemClock()
+    before = versions.load(home, verdict.champion)
+    other = versions.save(home, before.model_copy(update={"parent": verdict.champion}))
+    champion.move(home, clock, "promotion", replaces=verdict.champion, to=other, evidence=None, body={})
+    state = promote(str(home.root), verdict.digest, return_state=True)
+    assert (state.type.value, state.name) == ("COMPLETED", "Refused")
+    assert "stale evidence" in str(state.message)
+    unknown = promote(str(home.root), "f" * 64, return_state=True)
+    assert (unknown.name, "nobody asked" in str(unknown.message)) == ("Refused", True)

@@ -85,4 +85,6 @@ def test_a_specialist_gets_its_system_text_unless_the_caller_brought_one(tmp_pat
 
     assert harness.answer_prompt("L2", ask)[0].content == "You write code."
     assert harness.answer_prompt("L0", ask) == ask
-    assert harness.answer_prompt("L2", (ChatMessage(role="system", content="mine"), *ask))[0].content == "mine"
+    assert (
+        harness.answer_prompt("L2", (ChatMessage(role="system", content="mine"), *ask))[0].content == "mine"
+    )

@@ -46,16 +46,19 @@ def test_what_comes_through_a_proxy_is_not_of_this_machine(site: Site) -> None:
     assert httpx.get(f"{site.url}/admin/adapters", headers=headers).status_code == 403
 
 
-@pytest.mark.parametrize(("peer", "server", "local"), [
-    ("127.0.0.1", "127.0.0.1", True),
-    ("127.9.9.9", "0.0.0.0", True),
-    ("::1", "::1", True),
-    ("::ffff:127.0.0.1", "::", True),
-    ("10.0.0.5", "10.0.0.5", True),
-    ("10.0.0.7", "10.0.0.5", False),
-    ("::ffff:10.0.0.7", "::", False),
-    ("", "", False),
-])
+@pytest.mark.parametrize(
+    ("peer", "server", "local"),
+    [
+        ("127.0.0.1", "127.0.0.1", True),
+        ("127.9.9.9", "0.0.0.0", True),
+        ("::1", "::1", True),
+        ("::ffff:127.0.0.1", "::", True),
+        ("10.0.0.5", "10.0.0.5", True),
+        ("10.0.0.7", "10.0.0.5", False),
+        ("::ffff:10.0.0.7", "::", False),
+        ("", "", False),
+    ],
+)
 def test_who_is_of_this_machine(peer: str, server: str, local: bool) -> None:
     """A loopback peer, or one that has the very address it called."""
     scope = {"type": "http", "headers": [], "client": (peer, 5000), "server": (server, 80)}
@@ -101,7 +104,10 @@ def test_only_this_homes_adapters_are_loaded_and_under_their_own_names(site: Sit
     link = site.home.adapters / "L0-eeeeeeeeeeee"
     link.symlink_to(outside)
     for name, path in (
-        (NEW, outside), ("L0-ffffffffffff", inside), (link.name, link), ("..", site.home.root),
+        (NEW, outside),
+        ("L0-ffffffffffff", inside),
+        (link.name, link),
+        ("..", site.home.root),
         (NEW, inside / ".." / ".." / "elsewhere" / NEW),
         ("L0-000000000000", site.home.adapters / "L0-000000000000"),
     ):

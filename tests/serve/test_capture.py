@@ -14,8 +14,20 @@ from rsi.traces.rows import Place, Rows
 from tests.serve.served import CODER, ROUTER, Site, opened, publish
 
 KEYS = {
-    "schema", "trace_id", "namespace", "origin", "version", "session", "start_ns", "end_ns", "messages",
-    "answer", "error", "route", "model", "usage",
+    "schema",
+    "trace_id",
+    "namespace",
+    "origin",
+    "version",
+    "session",
+    "start_ns",
+    "end_ns",
+    "messages",
+    "answer",
+    "error",
+    "route",
+    "model",
+    "usage",
 }
 
 
@@ -84,6 +96,7 @@ def test_ingest_reads_what_the_gateway_writes(site: Site) -> None:
 @pytest.mark.parametrize("model", ["auto", "L2"])
 def test_a_request_that_fails_leaves_a_trace_with_the_error(site: Site, model: str) -> None:
     """The caller gets a 500 that names the trace, and no inside of the machine."""
+
     def fail(*_: object, **__: object) -> object:
         raise RuntimeError("out of paper")
 

@@ -19,11 +19,14 @@ def ask(site: Site, text: str, model: str = "auto", **more: object) -> openai.ty
     )
 
 
-@pytest.mark.parametrize(("text", "role", "model"), [
-    ("some code please", "L2", CODER),
-    ("just chat", "L0", ROUTER),
-    ("call an agent", "L1", "base"),
-])
+@pytest.mark.parametrize(
+    ("text", "role", "model"),
+    [
+        ("some code please", "L2", CODER),
+        ("just chat", "L0", ROUTER),
+        ("call an agent", "L1", "base"),
+    ],
+)
 def test_auto_routes_and_the_routes_adapter_answers(site: Site, text: str, role: str, model: str) -> None:
     """A role without an adapter is answered by the base; the reply names trace, version, route."""
     raw = site.client.chat.completions.with_raw_response.create(
@@ -67,7 +70,9 @@ def test_a_stream_spells_the_same_answer(site: Site) -> None:
     assert text.endswith("data: [DONE]\n\n")
 
     with site.client.chat.completions.create(
-        model="auto", messages=[{"role": "user", "content": "a  code\n\nthing "}], stream=True,
+        model="auto",
+        messages=[{"role": "user", "content": "a  code\n\nthing "}],
+        stream=True,
         stream_options={"include_usage": True},
     ) as stream:
         chunks = list(stream)
@@ -82,12 +87,15 @@ def test_a_stream_spells_the_same_answer(site: Site) -> None:
     assert {chunk.id for chunk in chunks} == {f"chatcmpl-{site.lines()[-1]['trace_id']}"}
 
 
-@pytest.mark.parametrize(("asked", "given"), [
-    ({"max_tokens": 3}, 3),
-    ({"max_completion_tokens": 4, "max_tokens": 9}, 4),
-    ({"max_tokens": 999}, 50),
-    ({}, 20),
-])
+@pytest.mark.parametrize(
+    ("asked", "given"),
+    [
+        ({"max_tokens": 3}, 3),
+        ({"max_completion_tokens": 4, "max_tokens": 9}, 4),
+        ({"max_tokens": 999}, 50),
+        ({}, 20),
+    ],
+)
 def test_max_tokens_is_honoured_and_capped(home: Home, asked: dict[str, int], given: int) -> None:
     """The request's limit, else the harness's, never more than the deployment's."""
     publish(home, {})
@@ -125,7 +133,8 @@ def test_text_parts_and_developer_messages_are_understood(site: Site) -> None:
 
     assert reply.choices[0].message.content == f"{CODER}: Be brief. / code"
     assert site.lines()[0]["messages"] == [
-        {"role": "system", "content": "Be brief."}, {"role": "user", "content": "code"},
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "code"},
     ]
 
 
@@ -155,21 +164,26 @@ def test_an_unknown_model_is_not_found(site: Site) -> None:
         ask(site, "hello", "gpt-9")
 
     assert (caught.value.code, caught.value.param, caught.value.type) == (
-        "model_not_found", "model", "invalid_request_error",
+        "model_not_found",
+        "model",
+        "invalid_request_error",
     )
     assert site.lines() == []
 
 
-@pytest.mark.parametrize(("change", "param"), [
-    ({"messages": []}, "messages"),
-    ({"messages": [{"role": "robot", "content": "x"}]}, "messages.0.role"),
-    ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages.0.content"),
-    ({"messages": [{"role": "user", "content": "\ud800"}]}, "messages.0.content"),
-    ({"temperature": 3}, "temperature"),
-    ({"max_tokens": 0}, "max_tokens"),
-    ({"n": 2}, "n"),
-    ({"metadata": {"session": 5}}, "metadata.session"),
-])
+@pytest.mark.parametrize(
+    ("change", "param"),
+    [
+        ({"messages": []}, "messages"),
+        ({"messages": [{"role": "robot", "content": "x"}]}, "messages.0.role"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages.0.content"),
+        ({"messages": [{"role": "user", "content": "\ud800"}]}, "messages.0.content"),
+        ({"temperature": 3}, "temperature"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"n": 2}, "n"),
+        ({"metadata": {"session": 5}}, "metadata.session"),
+    ],
+)
 def test_known_bad_values_are_refused_in_openais_shape(
     site: Site, change: dict[str, object], param: str
 ) -> None:

@@ -24,8 +24,14 @@ def test_feedback_becomes_a_line(site: Site) -> None:
     assert reply.json()["feedback_id"] == line.pop("feedback_id")
     assert isinstance(line.pop("ts_ns"), int)
     assert line == {
-        "schema": "rsi.feedback/1", "namespace": "test", "trace_id": TRACE, "name": "feedback", "score": 0.5,
-        "correction": None, "source": "human", "comment": "so so",
+        "schema": "rsi.feedback/1",
+        "namespace": "test",
+        "trace_id": TRACE,
+        "name": "feedback",
+        "score": 0.5,
+        "correction": None,
+        "source": "human",
+        "comment": "so so",
     }
 
 
@@ -54,15 +60,18 @@ def test_other_corrections_are_free_text(site: Site) -> None:
     assert [line["correction"] for line in site.lines()] == ["poetry"]
 
 
-@pytest.mark.parametrize(("change", "param"), [
-    ({"trace_id": "not-an-id"}, "trace_id"),
-    ({"trace_id": TRACE + "\n"}, "trace_id"),
-    ({"score": 2}, "score"),
-    ({"score": "NaN"}, "score"),
-    ({"name": "a b"}, "name"),
-    ({"source": "ghost"}, "source"),
-    ({"score": None}, None),
-])
+@pytest.mark.parametrize(
+    ("change", "param"),
+    [
+        ({"trace_id": "not-an-id"}, "trace_id"),
+        ({"trace_id": TRACE + "\n"}, "trace_id"),
+        ({"score": 2}, "score"),
+        ({"score": "NaN"}, "score"),
+        ({"name": "a b"}, "name"),
+        ({"source": "ghost"}, "source"),
+        ({"score": None}, None),
+    ],
+)
 def test_ill_formed_feedback_is_refused(site: Site, change: dict[str, object], param: str | None) -> None:
     """422 in OpenAI's shape with the place; feedback that says nothing is ill-formed too."""
     reply = post(site, **{"trace_id": TRACE, "score": 1, **change})

@@ -134,7 +134,7 @@ def test_answers_are_the_engines_own(parts: tuple[Home, LocalEngine, openai.Open
 
 
 def test_a_prompt_too_long_is_the_callers_fault_and_nobody_elses(
-    parts: tuple[Home, LocalEngine, openai.OpenAI, Gateway]
+    parts: tuple[Home, LocalEngine, openai.OpenAI, Gateway],
 ) -> None:
     """400 for one, answers for those that came at the same time."""
     _, _, client, _ = parts

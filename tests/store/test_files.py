@@ -13,7 +13,7 @@ def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
     def broken(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("rsi.store.files.os.replace", broken)
+    monkeypatch.setattr("rsi.store.files.Path.replace", broken)
     with pytest.raises(OSError, match="No space"):
         write_whole(path, b"new")
 

@@ -32,7 +32,10 @@ def test_datasets_reads_the_file_as_it_is(home, tmp_path):
     name = bank.freeze(home, "2026-01-02", routing_tasks(), {}, {})
 
     read = datasets.load_dataset(
-        "parquet", data_files=str(home.banks / name / "tasks.parquet"), split="train", cache_dir=str(tmp_path / "cache")
+        "parquet",
+        data_files=str(home.banks / name / "tasks.parquet"),
+        split="train",
+        cache_dir=str(tmp_path / "cache"),
     )
     assert len(read) == 16
     assert {"messages", "expected", "verifier"} <= set(read.column_names)

@@ -10,7 +10,9 @@ HELD_OUT = "please book a table for four people at the thai place near the stati
 
 def made(text: str, expected: str = "L1", verifier: str = "choice"):
     """A proposal."""
-    return task("route", (ChatMessage(role="user", content=text),), verifier, expected, None, ("t",), "correction")
+    return task(
+        "route", (ChatMessage(role="user", content=text),), verifier, expected, None, ("t",), "correction"
+    )
 
 
 def screened(*proposals):

@@ -119,7 +119,9 @@ def test_batches_hold_every_label_equally_and_pass_through_all_tasks(home, tiny_
     tasks = routing_tasks()
     steps = [batch(tasks, job.settings, step) for step in range(4)]
 
-    assert all(Counter(one.expected for one in step) == {"L0": 1, "L1": 1, "L2": 1, "L3": 1} for step in steps)
+    assert all(
+        Counter(one.expected for one in step) == {"L0": 1, "L1": 1, "L2": 1, "L3": 1} for step in steps
+    )
     assert len({one.task_id for step in steps for one in step}) == 16
 
 

@@ -18,7 +18,9 @@ def model(tiny_base):
     """The tiny model with an adapter that acts."""
     base, _ = read_base(tiny_base)
     torch.manual_seed(1)
-    made = get_peft_model(base, LoraConfig(r=4, lora_alpha=8, target_modules=list(TARGETS), init_lora_weights=False))
+    made = get_peft_model(
+        base, LoraConfig(r=4, lora_alpha=8, target_modules=list(TARGETS), init_lora_weights=False)
+    )
     return made.eval()
 
 

@@ -1,0 +1,33 @@
+# Two commands matter: `make demo` and `make test`. Both make the environment first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test test-slow check bench clean
+
+demo: $(READY)
+	$(BIN)/rsi assets pull
+	$(BIN)/rsi demo
+
+test: $(READY)
+	$(BIN)/rsi assets pull
+	$(BIN)/ruff check rsi flows tests
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+test-slow: $(READY)
+	$(BIN)/pytest -m "slow or not slow"
+
+check: $(READY)
+	$(BIN)/ruff check rsi flows tests
+	$(BIN)/mypy
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[all,dev]"
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) .rsi

@@ -115,7 +115,9 @@ class Processes:
     def __enter__(self) -> "Processes":
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self.started and kind is not None and issubclass(kind, KeyboardInterrupt):
+            print("stopping what was started here; a few seconds", file=sys.stderr, flush=True)
         self.stop()
 
 

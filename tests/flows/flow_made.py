@@ -77,8 +77,11 @@ def tiny_home(root: Path, base: Path, *, with_traces: bool) -> Home:
     return home
 
 
-def with_request(root: Path, base: Path, contracts: Path) -> tuple[Home, Verdict]:
-    """A home in which a candidate with another route text passed its gate and waits for an answer."""
+def with_request(root: Path, base: Path, contracts: Path, night: str = "2026-01-02") -> tuple[Home, Verdict]:
+    """A home in which a candidate with another route text passed its gate and waits for an answer.
+
+    Verdicts of the same night are the same verdict, and have one promotion on the server that tests share.
+    """
     home = tiny_home(root, base, with_traces=False)
     clock, deployment = SystemClock(), Deployment.read(home.deployment_file)
     before = versions.load(home, champion.current(Ledger(home.ledger, clock)))
@@ -94,7 +97,7 @@ def with_request(root: Path, base: Path, contracts: Path) -> tuple[Home, Verdict
         after,
         PromptedEngine(before.base),
         lambda name: hcp.load(home.harnesses, name),
-        night="2026-01-02",
+        night=night,
         contracts=contracts,
     )
     assert verdict.judgement is Judgement.PASS, verdict.clauses

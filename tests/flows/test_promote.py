@@ -51,12 +51,13 @@ def cases(
 
     contracts = made_contracts(tmp_path_factory.mktemp("contracts"))
     found = {}
-    for name in CASES:
-        home, verdict = with_request(tmp_path_factory.mktemp(name) / "home", tiny_base, contracts)
+    for at, name in enumerate(CASES, 1):
+        place = tmp_path_factory.mktemp(name) / "home"
+        home, verdict = with_request(place, tiny_base, contracts, f"2026-02-0{at}")
         run = run_deployment(
             f"promote/{served}",
             parameters={"home": str(home.root), "verdict": verdict.digest},
-            idempotency_key=f"promote:{verdict.digest}" if name == "command" else None,
+            idempotency_key=f"promote:{verdict.digest}",
             as_subflow=False,
             timeout=0,
         )

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from flows.watch import Run, Watch
 
 DEMO_UPDATE = Update(
-    steps=90,
+    steps=160,
     prompts=8,
-    samples=8,
-    learning_rate=2e-4,
+    samples=16,
+    learning_rate=3e-4,
     rank=16,
     alpha=32,
-    exploration=0.15,
-    checkpoint_every=15,
+    exploration=0.2,
+    checkpoint_every=20,
 )
 """What the demo's training may spend."""
 MAX_TOKENS = 4
@@ -90,10 +90,10 @@ def play(demo: Demo) -> None:
     requests = read()
     with Processes(demo.home.root / "logs") as processes:
         line("starting a Prefect server, the gateway and the flows (their output goes to logs/ in the home)")
-        with demo.timed("start"):
-            services = Services(demo, processes)
-        line(f"  gateway at {services.gateway.url}/v1 · Prefect UI at {services.server.ui_url}")
         try:
+            with demo.timed("start"):
+                services = Services(demo, processes)
+            line(f"  gateway at {services.gateway.url}/v1 · Prefect UI at {services.server.ui_url}")
             _story(demo, services, requests)
         finally:
             (demo.home.root / "prefect.json").unlink(missing_ok=True)

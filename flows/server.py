@@ -61,8 +61,11 @@ def start(home: Home, processes: Processes) -> Server:
 
 def settings(home: Home, url: str) -> dict[str, str]:
     """Variables for the server, for what is served and for every client of it."""
+    direct = ",".join(filter(None, (os.environ.get("NO_PROXY"), "127.0.0.1", "localhost")))
     return {
         **OFFLINE,
+        "NO_PROXY": direct,
+        "no_proxy": direct,
         "PREFECT_HOME": str(home.root / "prefect"),
         "PREFECT_API_URL": url,
         "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "true",
@@ -102,9 +105,7 @@ def connect(home: Home) -> str:
 def adopt(home: Home, url: str) -> None:
     """Make this process a client of a server; to be called before Prefect is imported."""
     quiet_dependencies()
-    for name, value in settings(home, url).items():
-        os.environ.setdefault(name, value)
-    os.environ["PREFECT_API_URL"] = url
+    os.environ.update(settings(home, url))
     publish(home, url)
 
 
@@ -132,8 +133,12 @@ def main() -> None:
         server.wait(processes)
         publish(home, server.api_url)
         print(f"Prefect UI at {server.ui_url} · API at {server.api_url} · Ctrl-C stops it", flush=True)
-        server.process.popen.wait()
-        raise server.process.died()
+        try:
+            server.process.popen.wait()
+            raise server.process.died()
+        finally:
+            # The port is another one next time.
+            (home.root / "prefect.json").unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

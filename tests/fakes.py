@@ -32,7 +32,12 @@ class Taught:
         return rows
 
     def generate(
-        self, prompts: Sequence[Prompt], adapter: str | None, max_tokens: int, temperature: float = 0.0, seed: int = 0
+        self,
+        prompts: Sequence[Prompt],
+        adapter: str | None,
+        max_tokens: int,
+        temperature: float = 0.0,
+        seed: int = 0,
     ) -> list[Generation]:
         return self._real.generate(prompts, adapter, max_tokens, temperature, seed)
 

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from rsi.assets import base_folder
 from rsi.harness import hcp
-from rsi.ids import digest_file
 from rsi.records import ChatMessage, Task
 from rsi.settings import PROJECT, Home, Update
 from rsi.tasks import bank
@@ -50,8 +50,8 @@ class FixedClock:
 
 
 def base_digest(folder: Path) -> str:
-    """A stand-in name for a test's base folder."""
-    return digest_file(folder / "config.json")
+    """What names a base folder."""
+    return base_folder(str(folder))[1]
 
 
 def router() -> hcp.Harness:

@@ -4,6 +4,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -54,7 +55,8 @@ def publish_folder(target: Path, fill: Callable[[Path], None]) -> Path:
                 raise
             shutil.rmtree(draft)
     except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
+        with suppress(OSError):
+            shutil.rmtree(draft)
         raise
     _sync_folder(target.parent)
     return target

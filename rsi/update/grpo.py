@@ -5,12 +5,13 @@ by the group's standard deviation (DeepSeekMath, arXiv 2402.03300, eq. 3; G - 1 
 rewards are all equal says nothing: it is counted and left out. The loss is the clipped surrogate of the same
 paper without the KL term; with one optimiser step a batch the ratio is one where it is evaluated.
 
-What was tried on real requests (SmolLM2-135M, 8 prompts of 8 answers, rank 16, learning rate 2e-4): plain
-sampling rose from 17.5% to 50% in 30 steps and then starved two of the four labels, whose answers were no longer
-drawn and so no longer rewarded. Two measures ended that: batches hold every expected answer equally often
-(`rsi.update.job.batch`), and answers are drawn from a mixture of the policy with 15% uniform exploration
-(`behaviour`). The explored answers are *not* weighted back by policy over behaviour: the weight of a rare right
-answer would be nearly zero, which is the very starvation that exploration is there to end.
+What was tried on real requests (SmolLM2-135M, 8 prompts a step, rank 16): plain sampling rose from 17.5% to 50% in 30
+steps and then starved two of the four labels, whose answers were no longer drawn and so no longer rewarded. Three
+measures ended that. Batches hold every expected answer equally often (`rsi.update.job.batch`). Answers are drawn from a
+mixture of the policy with uniform exploration (`behaviour`). And the drawn answers are weighted as in TOPR (`weights`;
+Le Roux et al., arXiv 2503.14286): weighting a rare right answer back by policy over behaviour would make it
+vanish, which is the very starvation that exploration is there to end; but not weighting a rare wrong one back pushes
+labels down that the policy never says, and after 60 steps its entropy was 0.03 nats at 69% right.
 """
 
 from typing import NamedTuple
@@ -38,6 +39,15 @@ def behaviour(policy: torch.Tensor, exploration: float) -> torch.Tensor:
     return (1 - exploration) * policy.exp() + exploration / policy.shape[-1]
 
 
+def weights(policy: torch.Tensor, drawn: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """What each drawn answer counts: 1 where it was better than its group, min(1, policy / behaviour) where worse.
+
+    `policy` and `drawn` are log-probs of the answers under the policy and under the distribution they were drawn
+    from, `values` their advantages, all [prompts, samples].
+    """
+    return torch.where(values > 0, torch.ones_like(values), (policy - drawn).exp().clamp(max=1.0))
+
+
 def loss(
     logprobs: torch.Tensor, old: torch.Tensor, values: torch.Tensor, live: torch.Tensor, clip: float = 0.2
 ) -> torch.Tensor:
@@ -46,7 +56,7 @@ def loss(
     Args:
         logprobs: [prompts, samples], of the drawn answers under the policy, with a graph.
         old: the same under the policy that was current when they were drawn.
-        values: advantages, [prompts, samples].
+        values: weighted advantages, [prompts, samples].
         live: groups with signal, [prompts].
         clip: half-width of the trust interval of the ratio.
 

@@ -27,6 +27,8 @@ class Draw(NamedTuple):
 
     choices: torch.Tensor
     """[prompts, samples], places in the list of choices."""
+    logprobs: torch.Tensor
+    """[prompts, samples], of the drawn answers under the distribution they were drawn from."""
     rewards: torch.Tensor
     """[prompts, samples], 0 to 1."""
     unscored: int
@@ -65,9 +67,8 @@ def draw(
     `answers[k]` is what choice k says to the verifier.
     """
     generator = torch.Generator().manual_seed(_number(seed))
-    chosen = torch.multinomial(
-        behaviour(logprobs.detach(), exploration), samples, replacement=True, generator=generator
-    )
+    mixture = behaviour(logprobs.detach(), exploration)
+    chosen = torch.multinomial(mixture, samples, replacement=True, generator=generator)
     rewards = torch.zeros(chosen.shape)
     unscored = 0
     for row, task in enumerate(tasks):
@@ -76,7 +77,7 @@ def draw(
             outcome = outcomes[choice]
             unscored += outcome.kind is not OutcomeKind.SCORED
             rewards[row, column] = outcome.score or 0.0
-    return Draw(chosen, rewards, unscored)
+    return Draw(chosen, mixture.log().gather(1, chosen), rewards, unscored)
 
 
 def _number(seed: str) -> int:

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,7 +94,8 @@ def work(home: Home, job: Job, base: Path, progress: Progress) -> Done:
     name = None if skipped == groups else _export(run)
     faults.point("update.before_complete")
     end = finish(home, job, Done(adapter=name, steps=job.settings.steps, skipped=skipped))
-    shutil.rmtree(folder(home, job) / "checkpoints", ignore_errors=True)
+    with suppress(OSError):
+        shutil.rmtree(folder(home, job) / "checkpoints")
     return end
 
 
@@ -138,11 +140,12 @@ def _step(run: Run, step: int) -> dict[str, float]:
     )
     values, live = grpo.advantages(drawn.rewards)
     said = logprobs.gather(1, drawn.choices)
-    loss = grpo.loss(said, said.detach(), values, live)
+    weighted = values * grpo.weights(said.detach(), drawn.logprobs, values)
+    loss = grpo.loss(said, said.detach(), weighted, live)
     norm = 0.0
     if bool(live.any()):
         for group in model.optimizer.param_groups:
-            group["lr"] = settings.learning_rate * min(1.0, (step + 1) / WARM_UP)
+            group["lr"] = settings.learning_rate * schedule(step, settings.steps)
         model.optimizer.zero_grad()
         loss.backward()
         norm = float(torch.nn.utils.clip_grad_norm_([one for _, one in model.parameters()], CLIP_NORM))
@@ -164,6 +167,12 @@ def _step(run: Run, step: int) -> dict[str, float]:
         "prompt_tokens": float(sum(map(len, prompts))),
         "seconds": time.monotonic() - started,
     }
+
+
+def schedule(step: int, steps: int) -> float:
+    """Factor of the learning rate: up over `WARM_UP` steps, level to the middle, then down to a tenth."""
+    late = max(0.0, (step - steps / 2) / (steps / 2))
+    return min(1.0, (step + 1) / WARM_UP) * (1.0 - 0.9 * late)
 
 
 def _cut_metrics(path: Path, steps: int) -> None:

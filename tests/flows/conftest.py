@@ -1,13 +1,12 @@
 """One real Prefect server and one process that serves the flows, for all tests of this folder."""
 
+import atexit
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-
-# Prefect reads its home when it is imported; without this it would be the developer's own.
-os.environ["PREFECT_HOME"] = tempfile.mkdtemp(prefix="rsi-prefect-test-")
 
 import pytest
 
@@ -16,6 +15,10 @@ from flows.server import Server, settings, start
 from flows.watch import Watch
 from rsi.settings import Home
 from tests.flows.flow_made import tiny_home
+
+# Prefect reads its home when it is imported, which nothing above does; without this it would be the developer's own.
+os.environ["PREFECT_HOME"] = tempfile.mkdtemp(prefix="rsi-prefect-test-")
+atexit.register(shutil.rmtree, os.environ["PREFECT_HOME"], ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ from rsi.store.ledger import Ledger
 from tests import night_made
 from tests.made import FixedClock, router
 
+
 @pytest.fixture(scope="module")
 def gated(tmp_path_factory, tiny_base):
     """A home with a candidate that has a trained adapter and a passed verdict, and one that waits for an answer."""
@@ -43,7 +44,9 @@ def ready(gated, tmp_path, monkeypatch):
 
 def said(verdict: str, decision: Decision = Decision.APPROVE, approver: str = "ada") -> Approval:
     """An answer."""
-    return Approval(verdict=verdict, decision=decision, approver=approver, reason="looks right", via="command")
+    return Approval(
+        verdict=verdict, decision=decision, approver=approver, reason="looks right", via="command"
+    )
 
 
 def answer(home: Home, base, verdict: str, clock: FixedClock | None = None, **how):
@@ -84,7 +87,12 @@ def test_an_approved_candidate_goes_into_service_and_comes_back(ready, tiny_base
     assert effects[0][0] > 1e-3, "the adapter acts"
     assert effects[0][1] < 0.05, "as training measured"
     steps = lineage(home, ledger, str(record.output))
-    assert (steps[0].approver, steps[0].tasks, len(steps[0].traces), steps[1].version) == ("ada", 16, 16, genesis)
+    assert (steps[0].approver, steps[0].tasks, len(steps[0].traces), steps[1].version) == (
+        "ada",
+        16,
+        16,
+        genesis,
+    )
     assert verify(home, FixedClock()).findings == ()
 
     back(home, tiny_base)

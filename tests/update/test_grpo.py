@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rsi.update.grpo import advantages, behaviour, loss
+from rsi.update.grpo import advantages, behaviour, loss, weights
 
 
 def test_advantages_are_centred_and_scaled_within_each_group():
@@ -56,3 +56,13 @@ def test_no_live_group_is_no_loss():
     said = torch.zeros(2, 2, requires_grad=True)
 
     assert loss(said, said.detach(), torch.zeros(2, 2), torch.tensor([False, False])).item() == 0
+
+
+def test_a_rare_right_answer_counts_whole_and_a_rare_wrong_one_hardly():
+    """TOPR: no importance weight for what was better, a truncated one for what was worse."""
+    policy = torch.log(torch.tensor([[0.001, 0.001, 0.9]]))
+    drawn = torch.log(torch.tensor([[0.05, 0.05, 0.8]]))
+
+    found = weights(policy, drawn, torch.tensor([[2.0, -1.0, -1.0]]))
+
+    assert torch.allclose(found, torch.tensor([[1.0, 0.02, 1.0]]))

@@ -14,7 +14,7 @@ test: $(READY)
 	$(BIN)/rsi assets pull
 	$(BIN)/ruff check rsi flows tests
 	$(BIN)/mypy
-	$(BIN)/pytest
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile
 
 test-slow: $(READY)
 	$(BIN)/pytest -m "slow or not slow"

@@ -161,7 +161,7 @@ def close(context: Context) -> Ending:
     found = approval.verdict(home, name)
     if found.judgement is Judgement.PASS:
         approval.open_request(home, world.clock, context.deployment, found)
-        reason = f"verdict {name[:8]} passed and waits for an answer"
+        reason = f"verdict {name[:8]} passed; a person was asked"
     else:
         failed = [one.name for one in found.clauses if one.judgement is not Judgement.PASS]
         reason = f"verdict {name[:8]}: {found.judgement.value} ({', '.join(failed)}); the champion stays"

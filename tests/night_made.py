@@ -15,7 +15,7 @@ from rsi.gate import fingerprints
 from rsi.gate.suites import digest_of
 from rsi.ids import night
 from rsi.night import Ending, run
-from rsi.ports import Engine, silent
+from rsi.ports import Clock, Engine, silent
 from rsi.registry.genesis import found
 from rsi.settings import Deployment, Home
 from tests.fakes import Taught
@@ -115,7 +115,7 @@ def settings(base: Path) -> Deployment:
     return Deployment.model_validate({**SETTINGS, "base": str(base)})
 
 
-def world(base: Path, clock: FixedClock | None = None, taught: bool = False) -> World:
+def world(base: Path, clock: Clock | None = None, taught: bool = False) -> World:
     """The world with the tiny base; `taught` versions route held-out requests right (`tests.fakes.Taught`)."""
     named = Base(base, base_digest(base))
 
@@ -136,9 +136,9 @@ def make_home(root: Path, base: Path) -> Home:
     return home
 
 
-def run_night(home: Home, base: Path, taught: bool = False) -> Ending:
+def run_night(home: Home, base: Path, taught: bool = False, clock: Clock | None = None) -> Ending:
     """The night of the tiny home."""
-    return run(home, Deployment.read(home.deployment_file), world(base, taught=taught), NIGHT)
+    return run(home, Deployment.read(home.deployment_file), world(base, clock, taught), NIGHT)
 
 
 def main() -> None:

@@ -8,10 +8,37 @@ import pytest
 from rsi.settings import PROJECT
 
 ORDER = (
-    "errors", "ids", "records", "ports", "store.files", "settings", "context", "faults", "store.locks",
-    "wheels", "gguf", "assets", "store", "statistics", "harness", "verifiers", "traces", "engine", "tasks", "registry", "report", "discover",
-    "expand", "update", "gate", "serve", "world", "night", "commands", "cli",
-)  # fmt: skip
+    "errors",
+    "ids",
+    "records",
+    "ports",
+    "store.files",
+    "settings",
+    "context",
+    "faults",
+    "store.locks",
+    "wheels",
+    "gguf",
+    "assets",
+    "store",
+    "statistics",
+    "harness",
+    "verifiers",
+    "traces",
+    "engine",
+    "tasks",
+    "registry",
+    "report",
+    "discover",
+    "expand",
+    "update",
+    "gate",
+    "serve",
+    "world",
+    "night",
+    "commands",
+    "cli",
+)
 """A module imports only what stands before it here (DESIGN, rule 3)."""
 SOURCES = sorted((PROJECT / "rsi").rglob("*.py"))
 BANNED = re.compile(

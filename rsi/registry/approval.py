@@ -52,7 +52,15 @@ def verdict(home: Home, name: str) -> Verdict:
 
 
 def open_request(home: Home, clock: Clock, deployment: Deployment, found: Verdict) -> LedgerRecord:
-    """Ask for an answer to a passed verdict; the same verdict is asked about once."""
+    """Ask for an answer to a passed verdict; the same verdict is asked about once.
+
+    Raises:
+        RefusedError: the verdict did not pass; nobody is asked to overrule the gate.
+    """
+    if found.judgement is not Judgement.PASS:
+        raise RefusedError(
+            f"verdict {found.digest[:12]} says {found.judgement.value!r}; only a passed one is asked about"
+        )
     ledger = Ledger(home.ledger, clock)
     now = clock.now()
     with hold(home.store_lock, "request", now.isoformat(timespec="seconds"), wait_s=30):

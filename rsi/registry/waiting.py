@@ -53,6 +53,8 @@ def resume(home: Home, said: Approval) -> str | None:
             found = client.post("/flow_runs/filter", json=wanted)
             found.raise_for_status()
             for run in found.json():
+                if run.get("parameters", {}).get("home") != str(home.root):
+                    continue
                 reply = client.post(f"/flow_runs/{run['id']}/resume", json=answer)
                 reply.raise_for_status()
                 if reply.json().get("status") == "ACCEPT":

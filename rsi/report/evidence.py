@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rsi.records import BankManifest, FailureMode, Modes, OutcomeKind, Verdict
+from rsi.records import BankManifest, FailureMode, Modes, ModeStatus, OutcomeKind, Verdict
 from rsi.statistics.intervals import Interval
 
 MetricsRow = Mapping[str, float]
@@ -93,8 +93,9 @@ class Evidence:
 
     @property
     def expected_fixed(self) -> tuple[tuple[FailureMode, int], ...]:
-        """Failure modes that the bank trained on, most important first, with their number of tasks."""
+        """Failure modes, not fixed yet, that the bank trained on, most important first; with their number of tasks."""
         if self.modes is None or self.bank is None:
             return ()
         covered = self.bank.by_mode
-        return tuple((m, covered[m.mode_id]) for m in self.modes.modes if covered.get(m.mode_id))
+        open_ones = (mode for mode in self.modes.modes if mode.status is not ModeStatus.FIXED)
+        return tuple((mode, covered[mode.mode_id]) for mode in open_ones if covered.get(mode.mode_id))

@@ -37,12 +37,17 @@ def _verdict(home: Home, prefix: str | None) -> Digest:
 
 
 def replicas(home: Home, deployment: Deployment) -> list[Replica]:
-    """Every running gateway of this home; an engine in this process where none runs."""
-    from rsi.engine.publish import LocalReplica
+    """Every running gateway of this home; the deployment's engine where none runs."""
+    from rsi.engine.openai import OpenAIEngine
+    from rsi.engine.publish import EngineReplica
     from rsi.serve.client import running
     from rsi.world import real
 
-    return list(running(home)) or [LocalReplica(real(deployment).engine())]
+    gateways: list[Replica] = list(running(home))
+    if gateways:
+        return gateways
+    engine = real(deployment).engine()
+    return [EngineReplica(engine, engine.score if isinstance(engine, OpenAIEngine) else None)]
 
 
 def status(json: Json = False) -> None:

@@ -19,7 +19,7 @@ import torch
 from peft import PeftModel
 from transformers import Cache, PreTrainedModel, PreTrainedTokenizerBase
 
-from rsi.engine import weights
+from rsi.engine import chat, weights
 from rsi.engine.prefix import WASTE, KeyValues, PrefixCache, Tokens, passes, shared_start
 from rsi.errors import ContractError
 from rsi.ids import digest as digest_of
@@ -143,14 +143,7 @@ class LocalEngine:
         Raises:
             ContractError: the chat template refuses the conversation.
         """
-        from jinja2 import TemplateError
-
-        turns = [{"role": turn.role, "content": turn.content} for turn in prompt]
-        try:
-            text = self._tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
-        except TemplateError as error:
-            raise ContractError(f"the base's chat template refuses this conversation: {error}") from None
-        return self._encode(text)
+        return chat.tokens(self._tokenizer, prompt)
 
     def choice_tokens(self, choices: Sequence[str]) -> list[list[int]]:
         """The tokens of each choice.
@@ -158,13 +151,10 @@ class LocalEngine:
         Raises:
             ContractError: there is none, one is empty, or two read the same.
         """
-        options = [self._encode(choice) for choice in choices]
+        options = [chat.encode(self._tokenizer, choice) for choice in choices]
         if not options or not all(options) or len({tuple(option) for option in options}) != len(options):
             raise ContractError(f"choices must be distinct words, at least one; found {list(choices)}")
         return options
-
-    def _encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text, add_special_tokens=False))
 
     # --- what an engine answers -----------------------------------------------------------------------------
 
@@ -196,7 +186,7 @@ class LocalEngine:
         """
         if len(prompts) != len(answers):
             raise ContractError(f"{len(prompts)} prompts with {len(answers)} answers: each needs one")
-        said = [tuple(self._encode(answer)) for answer in answers]
+        said = [tuple(chat.encode(self._tokenizer, answer)) for answer in answers]
         rows: list[tuple[float, ...]] = [()] * len(prompts)
         with self._lock, torch.inference_mode():
             for group in self._passes(self._rows(prompts), adapter, answers=said):

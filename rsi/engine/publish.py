@@ -5,7 +5,7 @@ a restart, changes nothing and breaks nothing. So after each load fixed prompts 
 adapter: the two must differ, and the first must agree with what training measured.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -27,6 +27,8 @@ AGREEMENT = 0.05
 """Largest difference (nats) between replica and training."""
 
 Rows = Sequence[Sequence[float]]
+Score = Callable[[Sequence[Prompt], Sequence[str], str | None], Rows]
+"""Prompts, choices, adapter -> rows as `Engine.choose` defines them."""
 
 
 class Replica(Protocol):
@@ -45,11 +47,12 @@ class Replica(Protocol):
         ...
 
 
-class LocalReplica:
-    """An engine in this process."""
+class EngineReplica:
+    """An engine that this process talks to; `score` gives measured log-probs where its `choose` does not."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, score: Score | None = None) -> None:
         self._engine = engine
+        self._score = score or engine.choose
 
     def load(self, name: str, folder: Path) -> None:
         self._engine.load(name, folder)
@@ -58,7 +61,7 @@ class LocalReplica:
         self._engine.unload(name)
 
     def probe(self, prompts: Sequence[Prompt], choices: Sequence[str], adapter: str | None) -> Rows:
-        return self._engine.choose(prompts, choices, adapter)
+        return self._score(prompts, choices, adapter)
 
 
 class Effect(NamedTuple):

@@ -18,6 +18,7 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from rsi import faults
+from rsi.engine import chat
 from rsi.engine.weights import read_base
 from rsi.errors import IntegrityError, RefusedError
 from rsi.harness import hcp
@@ -45,14 +46,11 @@ class Texts(NamedTuple):
 
     def prompt(self, messages: Prompt) -> list[int]:
         """Tokens of a conversation up to the answer."""
-        text = self.tokenizer.apply_chat_template(
-            [one.model_dump() for one in messages], add_generation_prompt=True, tokenize=False
-        )
-        return list(self.tokenizer.encode(text, add_special_tokens=False))
+        return chat.tokens(self.tokenizer, messages)
 
     def choices(self) -> list[list[int]]:
         """Tokens of every label."""
-        return [list(self.tokenizer.encode(word, add_special_tokens=False)) for word in self.harness.words]
+        return [chat.encode(self.tokenizer, word) for word in self.harness.words]
 
 
 class Run(NamedTuple):

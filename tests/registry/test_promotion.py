@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from rsi.context import Context, Start
-from rsi.engine.publish import LocalReplica
+from rsi.engine.publish import EngineReplica
 from rsi.errors import ContractError, IntegrityError, RefusedError
 from rsi.gate.stage import judge
 from rsi.harness import hcp
@@ -58,13 +58,13 @@ def answer(home: Home, base, verdict: str, clock: FixedClock | None = None, **ho
 
 def put(home: Home, base, verdict: str):
     """Promote with an engine of its own."""
-    replica = LocalReplica(night_made.world(base).engine())
+    replica = EngineReplica(night_made.world(base).engine())
     return promote(home, FixedClock(), verdict, [replica], base)
 
 
 def back(home: Home, base, to: str | None = None):
     """Roll back with an engine of its own."""
-    replica = LocalReplica(night_made.world(base).engine())
+    replica = EngineReplica(night_made.world(base).engine())
     return rollback(home, FixedClock(), to, "ada", "too slow", [replica], base)
 
 
@@ -221,10 +221,10 @@ def test_an_adapter_that_does_not_act_is_not_promoted(ready, tiny_base):
     """An engine that answers with the base's numbers: refused, unloaded, champion unchanged."""
     home, verdict = ready
     answer(home, tiny_base, verdict)
-    real = LocalReplica(night_made.world(tiny_base).engine())
+    real = EngineReplica(night_made.world(tiny_base).engine())
     unloaded = []
 
-    class Deaf(LocalReplica):
+    class Deaf(EngineReplica):
         """Accepts adapters and ignores them."""
 
         def __init__(self):

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow check bench clean
+.PHONY: demo test test-slow check clean
 
 demo: $(READY)
 	$(BIN)/rsi assets pull
@@ -17,7 +17,7 @@ test: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile
 
 test-slow: $(READY)
-	$(BIN)/pytest -m "slow or not slow"
+	$(BIN)/pytest -m slow
 
 check: $(READY)
 	$(BIN)/ruff check rsi flows tests

@@ -194,14 +194,16 @@ def lineage(
 
     home = Home.find()
     ledger = Ledger(home.ledger, SystemClock())
-    name = champion.current(ledger) if version == "champion" else versions.find(home, version)
+    now = champion.current(ledger)
+    name = now if version == "champion" else versions.find(home, version)
     steps = walk(home, ledger, name)
     if json:
         as_json([one.model_dump(mode="json") for one in steps])
         return
     for depth, one in enumerate(steps):
         pad = "  " * depth
-        line(f"{pad}version {one.version[:12]}{' (in service once)' if one.served else ''}")
+        state = " (in service)" if one.version == now else " (was in service)" if one.served else ""
+        line(f"{pad}version {one.version[:12]}{state}")
         line(f"{pad}  harness {one.harness[:12]}")
         for role, adapter in one.adapters.items():
             line(f"{pad}  adapter {role}: {adapter}")

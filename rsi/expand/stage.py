@@ -1,5 +1,6 @@
 """Expand: the night's failure modes into a bank of verified tasks."""
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from rsi import faults
@@ -14,7 +15,7 @@ from rsi.registry import versions
 from rsi.settings import contracts_dir
 from rsi.store.database import store_batch
 from rsi.tasks import bank, heldout
-from rsi.tasks.screen import screen
+from rsi.tasks.screen import Reason, screen
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -52,16 +53,18 @@ def expand(context: Context, modes: Digest) -> Digest:
     proposals = propose(
         (Corrected(*row) for row in rows), harness.roles, {one.signature: one.mode_id for one in found.modes}
     )
+    strangers = sum(correction not in harness.roles for *_, correction in rows)
     known = heldout.read(contracts_dir())
     passed = screen(proposals, heldout.index(known.prints, deployment.expand.overlap))
     tasks, left = balance(passed.tasks, deployment.expand.max_tasks, deployment.expand.max_share)
-    context.world.progress("expand", len(tasks), len(proposals), f"{passed.rejected.total()} refused")
+    refused = passed.rejected + left + Counter({Reason.UNKNOWN_LABEL.value: strangers})
+    context.world.progress("expand", len(tasks), len(proposals), f"{refused.total()} refused")
     if not any(one.mode_id for one in tasks):
         raise QuietError(
             f"no task covers a failure mode: {len(rows)} traces carry a correction, {len(proposals)} proposals, "
-            f"refused {dict(passed.rejected + left) or 'none'}"
+            f"refused {dict(refused) or 'none'}"
         )
-    name = bank.freeze(home, start.night, tasks, dict(passed.rejected + left), dict(known.digests))
+    name = bank.freeze(home, start.night, tasks, dict(refused), dict(known.digests))
     faults.point("expand.after_bank")
     with store_batch(home, context.world.clock, f"expand {start.night}") as connection:
         _tell(connection, start.night, tasks)

@@ -23,6 +23,7 @@ class Reason(StrEnum):
     HELD_OUT_EXACT = "held_out_exact"
     HELD_OUT_NEAR = "held_out_near"
     DUPLICATE = "duplicate"
+    UNKNOWN_LABEL = "unknown_label"
     CONTRADICTION = "contradicting_corrections"
     OVER_SHARE = "over_share"
     OVER_LIMIT = "over_limit"

@@ -20,7 +20,7 @@ from flows.stages import QUIET, SKIPPED, STAGES, Ended, made, over, retried
 from rsi import night as loop
 from rsi.commands.loop import next_night
 from rsi.context import World
-from rsi.errors import QuietError
+from rsi.errors import QuietError, RefusedError
 from rsi.ids import Night
 from rsi.ids import night as night_of
 from rsi.ports import SystemClock
@@ -68,7 +68,11 @@ def _stages(place: Home, night: Night) -> str | None:
         state = stage(str(place.root), night, return_state=True)
         if state.name in (QUIET, SKIPPED):
             return str(end_quietly(str(place.root), night, state.message))
-        state.result()
+        try:
+            state.result()
+        except RefusedError as refused:
+            end_quietly(str(place.root), night, str(refused))
+            raise
     return None
 
 

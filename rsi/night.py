@@ -6,13 +6,13 @@ flows run these same functions, one a flow.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import NamedTuple
 
 from rsi import faults
 from rsi.context import Context, Start, World
 from rsi.discover.stage import discover
-from rsi.errors import BusyError, ContractError, QuietError
+from rsi.errors import BusyError, ContractError, QuietError, RefusedError
 from rsi.expand.stage import expand
 from rsi.gate.stage import judge
 from rsi.ids import Digest, Night
@@ -51,7 +51,11 @@ STAGES: dict[str, Stage] = {
 
 
 def run(home: Home, deployment: Deployment, world: World, night: Night) -> Ending:
-    """One whole night under the night lock; a quiet ending where another night holds it."""
+    """One whole night under the night lock; a quiet ending where another night holds it.
+
+    Raises:
+        RefusedError: training diverged, or an adapter was not admitted; the night is over and its record says so.
+    """
     try:
         with lock(home, world, night):
             try:
@@ -61,6 +65,9 @@ def run(home: Home, deployment: Deployment, world: World, night: Night) -> Endin
                 return close(context)
             except QuietError as quiet:
                 return end_quietly(home, world, night, str(quiet))
+            except RefusedError as refused:
+                end_quietly(home, world, night, str(refused))
+                raise
     except QuietError as busy:
         return Ending(night, None, None, str(busy))
 
@@ -86,9 +93,10 @@ def begin(home: Home, deployment: Deployment, world: World, night: Night) -> Con
 
     Raises:
         QuietError: the night is over, or nothing came in since the last one.
+        ContractError: it began under another deployment file.
     """
     ledger = Ledger(home.ledger, world.clock)
-    champion.point(home, ledger)
+    champion.point(home, world.clock)
     ended = _record(ledger, night, "end")
     if ended is not None:
         raise QuietError(f"night {night} is over: {ended.body['reason']}")
@@ -98,6 +106,11 @@ def begin(home: Home, deployment: Deployment, world: World, night: Night) -> Con
             ingest(home, world.clock, [home.inbox], deployment=deployment, progress=world.progress)
         start = _start(home, deployment, world, ledger, night)
         begun = _append(home, world, "night", night=night, output=start.digest, body=start.model_dump())
+    if begun.body["deployment"] != deployment.digest:
+        raise ContractError(
+            f"night {night} began under other settings (deployment {str(begun.body['deployment'])[:12]}, now "
+            f"{deployment.digest[:12]}); put the deployment file back, or run another night (--night {night}.2)"
+        )
     faults.point("night.after_begin")
     return Context(home, deployment, world, Start.model_validate(begun.body))
 
@@ -183,7 +196,8 @@ def _end(
     if ended is None:
         body: dict[str, object] = {"reason": reason, "judgement": judgement}
         ended = _append(home, world, "end", night=night, output=verdict, body=body)
-    refresh(home, world.clock)
+    with suppress(BusyError):
+        refresh(home, world.clock)
     said = ended.body.get("judgement")
     return Ending(night, ended.output, str(said) if said else None, str(ended.body["reason"]))
 

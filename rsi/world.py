@@ -26,7 +26,8 @@ def real(deployment: Deployment, progress: Progress = silent, clock: Clock | Non
                 )
             from rsi.engine.openai import OpenAIEngine
 
-            return OpenAIEngine(deployment.engine, deployment.base, base().digest)
+            url = deployment.engine.rstrip("/").removesuffix("/v1")
+            return OpenAIEngine(f"{url}/v1", deployment.base, base().digest)
         from rsi.engine.local import LocalEngine
 
         return LocalEngine(base().folder, base().digest)

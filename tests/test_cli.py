@@ -80,6 +80,7 @@ def test_a_missing_contract_is_one_clear_line_and_leaves_no_verdict(ready, tmp_p
 def test_a_full_disk_is_one_clear_line_and_the_next_run_goes_on(ready, tmp_path):
     """No half bank is visible."""
     home, contracts = ready
+    before = {path.name for path in home.banks.iterdir()}
     full = rsi(
         home,
         "nightly",
@@ -92,7 +93,7 @@ def test_a_full_disk_is_one_clear_line_and_the_next_run_goes_on(ready, tmp_path)
     assert full.returncode == 75
     assert "No space left on device" in full.stderr.strip().splitlines()[-1]
     assert "Traceback" not in full.stderr
-    assert [path.name for path in home.banks.iterdir()] == []
+    assert {path.name for path in home.banks.iterdir()} == before
     again = rsi(home, "nightly", "--night", "2026-02-01", RSI_CONTRACTS=contracts)
     assert again.returncode == 1, again.stderr
     assert "the champion stays" in again.stdout

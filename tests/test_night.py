@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from rsi.errors import RefusedError
-from rsi.night import run
+from rsi.errors import ContractError, RefusedError
+from rsi.night import begin, lock, run
 from rsi.records import Approval, Decision
 from rsi.registry import approval, champion, versions
 from rsi.registry.verify import verify
@@ -88,7 +88,7 @@ def test_too_few_failures_make_a_quiet_night(tmp_path, tiny_base, monkeypatch):
     quiet = run(home, deployment, night_made.world(tiny_base), night_made.NIGHT)
 
     assert quiet.judgement is None
-    assert "traces failed; a night trains from 500 on" in quiet.reason
+    assert "a night trains from 500 on" in quiet.reason
     assert list(Ledger(home.ledger, FixedClock()))[-1].kind == "end"
 
 
@@ -129,3 +129,16 @@ def test_the_champion_stays_until_somebody_promotes(finished):
     now = champion.current(Ledger(home.ledger, FixedClock()))
 
     assert versions.load(home, now).adapters == {}
+
+
+def test_a_night_goes_on_only_under_the_settings_it_began_with(finished, tiny_base):
+    """Its first record fixes them."""
+    home, _ = finished
+    deployment = Deployment.read(home.deployment_file)
+    other = deployment.model_copy(update={"contract": "other/v1"})
+    with lock(home, night_made.world(tiny_base), "2026-03-01"):
+        night_made.traces(home.inbox, routed="L1")
+        begin(home, deployment, night_made.world(tiny_base), "2026-03-01")
+
+        with pytest.raises(ContractError, match="began under other settings"):
+            begin(home, other, night_made.world(tiny_base), "2026-03-01")

@@ -14,6 +14,7 @@ from rsi.ports import SystemClock
 from rsi.records import Judgement
 from rsi.settings import PROJECT, Deployment, Home
 from rsi.store.ledger import Ledger
+from rsi.store.locks import hold
 
 NightOption = Annotated[
     str | None, typer.Option("--night", help="YYYY-MM-DD (UTC); today's next night by default.")
@@ -126,7 +127,7 @@ def _stage(stage: str, name: str | None, json: bool) -> None:
     deployment = Deployment.read(home.deployment_file)
     tonight = night(name) if name else next_night(home)
     world = real(deployment, TerminalProgress())
-    with loop.lock(home, world, tonight):
+    with hold(home.night_lock, f"night {tonight}", world.clock.now().isoformat(timespec="seconds")):
         made = loop.run_stage(loop.begin(home, deployment, world, tonight), stage)
     if json:
         as_json({"night": tonight, "stage": stage, "output": made})
@@ -183,7 +184,6 @@ def gate(
     if candidate is None:
         _stage("gate", night_name, json)
         return
-    from rsi import night as loop
     from rsi.gate.stage import judge
     from rsi.registry import approval, champion, versions
     from rsi.world import real
@@ -192,7 +192,7 @@ def gate(
     deployment = Deployment.read(home.deployment_file)
     world = real(deployment, TerminalProgress())
     tonight = night(night_name) if night_name else next_night(home)
-    with loop.lock(home, world, tonight):
+    with hold(home.night_lock, f"night {tonight}", world.clock.now().isoformat(timespec="seconds")):
         start = Start(
             night=tonight,
             champion=champion.current(Ledger(home.ledger, world.clock)),

@@ -111,7 +111,7 @@ def approve(
     if json:
         as_json({"verdict": name, "decision": decision.value, "record": record.seq, "resumed": run})
         return
-    line(f"{decision.value} of verdict {name[:8]} by {approver} is ledger record {record.seq}")
+    line(f"{decision.value} of verdict {name[:8]} by {record.body['approver']} is ledger record {record.seq}")
     if run:
         line(f"the waiting run {run} goes on")
     elif decision is Decision.APPROVE:

@@ -7,6 +7,7 @@ adapter: the two must differ, and the first must agree with what training measur
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from math import isfinite
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -99,10 +100,12 @@ def publish(
         for replica in replicas:
             touched.append(replica)
             replica.load(name, folder)
-            acting = replica.probe(prompts, choices, name)
-            found = Effect(
-                furthest(acting, replica.probe(prompts, choices, None)), furthest(acting, measured)
-            )
+            acting, bare = replica.probe(prompts, choices, name), replica.probe(prompts, choices, None)
+            if not all(isfinite(value) for row in (*acting, *bare) for value in row):
+                raise RefusedError(
+                    f"adapter {name} cannot be proven to act: a log-prob on a probe is not finite"
+                )
+            found = Effect(furthest(acting, bare), furthest(acting, measured))
             if found.effect < EFFECT:
                 raise RefusedError(
                     f"adapter {name} is loaded but does not act: its answers differ from the base's by "

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 
 from rsi import faults
 from rsi.context import Context
+from rsi.discover.facts import UNKNOWN
 from rsi.errors import QuietError
 from rsi.expand.coverage import balance
 from rsi.expand.propose import Corrected, propose
 from rsi.harness import hcp
 from rsi.ids import Digest
-from rsi.records import Modes, Task
+from rsi.records import FailureMode, Modes, ModeStatus, Task
 from rsi.registry import versions
 from rsi.settings import contracts_dir
 from rsi.store.database import store_batch
@@ -39,10 +40,12 @@ def expand(context: Context, modes: Digest) -> Digest:
     """
     home, deployment, start = context.home, context.deployment, context.start
     found = Modes.parse((home.modes / f"{modes}.json").read_bytes())
-    if found.failures < deployment.night.min_failures:
+    open_modes = [one for one in found.modes if one.status is not ModeStatus.FIXED]
+    failures = sum(_of_today(one, start.champion) for one in open_modes)
+    if failures < deployment.night.min_failures:
         raise QuietError(
-            f"{found.failures} of {found.traces} traces failed; a night trains from {deployment.night.min_failures} on "
-            "(min_failures in the deployment file)"
+            f"the version in service failed {failures} times in modes that are not fixed; a night trains from "
+            f"{deployment.night.min_failures} on (min_failures in the deployment file)"
         )
     harness = hcp.load(home.harnesses, versions.load(home, start.champion).harness)
     with store_batch(home, context.world.clock, f"expand {start.night}") as connection:
@@ -51,7 +54,7 @@ def expand(context: Context, modes: Digest) -> Digest:
             {"ordinal": start.ordinal, "origins": [one.value for one in deployment.traces.origins]},
         ).fetchall()
     proposals = propose(
-        (Corrected(*row) for row in rows), harness.roles, {one.signature: one.mode_id for one in found.modes}
+        (Corrected(*row) for row in rows), harness.roles, {one.signature: one.mode_id for one in open_modes}
     )
     strangers = sum(correction not in harness.roles for *_, correction in rows)
     known = heldout.read(contracts_dir())
@@ -69,6 +72,11 @@ def expand(context: Context, modes: Digest) -> Digest:
     with store_batch(home, context.world.clock, f"expand {start.night}") as connection:
         _tell(connection, start.night, tasks)
     return name
+
+
+def _of_today(mode: FailureMode, champion: str) -> int:
+    """Traces of a mode that speak of the version in service: its own, and those of no known version."""
+    return sum(mode.by_version.get(version, (0, 0))[0] for version in (champion, UNKNOWN))
 
 
 def _tell(connection: "DuckDBPyConnection", night: str, tasks: tuple[Task, ...]) -> None:

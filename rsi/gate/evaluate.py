@@ -8,7 +8,7 @@ night.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite, isnan
 from typing import NamedTuple
 
 from rsi.errors import ContractError, IntegrityError, TransientError
@@ -114,9 +114,12 @@ class Bench:
 
 
 def _chosen(words: tuple[str, ...], row: Sequence[float]) -> Reply:
-    """The best label; "" where several share the best score: the gateway then takes the router's own role."""
-    if len(row) != len(words) or not all(isfinite(score) for score in row):
-        return Reply("", "ScoreError: the engine did not give one finite score a label")
+    """The best label; "" where several share the best score: the gateway then takes the router's own role.
+
+    A label may have no chance (minus infinity): a server that only names its choice says so of the others.
+    """
+    if len(row) != len(words) or not any(map(isfinite, row)) or any(isnan(one) or one == inf for one in row):
+        return Reply("", "ScoreError: the engine did not give one usable score a label")
     best = [word for word, score in zip(words, row, strict=True) if score == max(row)]
     return Reply(best[0] if len(best) == 1 else "")
 

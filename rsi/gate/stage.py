@@ -3,6 +3,7 @@
 import orjson
 
 from rsi.context import Context
+from rsi.errors import RefusedError
 from rsi.gate.contract import read
 from rsi.gate.gate import Story, gate
 from rsi.harness import hcp
@@ -19,11 +20,17 @@ def judge(context: Context, candidate: Digest) -> Digest:
     """Compare the candidate with the version the night began with; the verdict's digest.
 
     Raises:
-        RefusedError: an adapter of the candidate is not admitted.
+        RefusedError: an adapter of the candidate is not admitted, or the candidate was made from another version
+            than the champion, so that promoting it would undo what came between.
     """
     home, world = context.home, context.world
     before = versions.load(home, context.start.champion)
     after = versions.load(home, candidate)
+    if after.parent != context.start.champion:
+        raise RefusedError(
+            f"candidate {candidate[:12]} was made from {str(after.parent)[:12]}, but {context.start.champion[:12]} is "
+            "in service; make it again from that one"
+        )
     contract = read(context.deployment.contract)
     anchor = None
     if contract.anchor:

@@ -15,7 +15,7 @@ import orjson
 from pydantic import Field, ValidationError
 
 from rsi.errors import ContractError, IntegrityError, RefusedError
-from rsi.ids import canonical, digest_files, safe_name
+from rsi.ids import canonical, digest_file, digest_files, safe_name
 from rsi.records import Adapter, Record
 from rsi.settings import Home
 from rsi.store.files import publish_folder
@@ -36,10 +36,17 @@ class Card(Record):
     """Digest of the base model."""
     rank: int = Field(ge=1, le=RANK_LIMIT)
     alpha: int = Field(ge=1)
+    files: dict[str, str]
+    """File -> SHA-256 of the other two files, so that a changed one can be named."""
     harness: str
     """Digest of the harness it was trained under; the probe prompts are rendered by it."""
     probe: tuple[tuple[float, ...], ...]
     """Log-probs (nats) of that harness's labels on the probe prompts, one row a prompt, as training measured them."""
+
+
+def hashes(place: Path) -> dict[str, str]:
+    """SHA-256 of configuration and weights."""
+    return {file: digest_file(place / file) for file in FILES[1:]}
 
 
 def freeze(home: Home, draft: Path, card: Card) -> Adapter:
@@ -86,10 +93,11 @@ def describe(home: Home, name: str) -> Adapter:
     missing = [file for file in FILES if not (place / file).is_file()]
     if missing:
         raise IntegrityError(f"adapter {name} lacks {missing[0]} in {place}")
-    if _name(said.role, place) != name:
+    changed = [file for file, known in hashes(place).items() if said.files.get(file) != known]
+    if changed or _name(said.role, place) != name:
         raise IntegrityError(
-            f"adapter {name} is not what its name says: a file in {place} was changed "
-            f"(its content is {_name(said.role, place)})"
+            f"adapter {name} is not what its name says: {place / (changed or FILES)[0]} was changed; restore it from "
+            "a backup, or train the adapter again"
         )
     config = json.loads((place / "adapter_config.json").read_bytes())
     return Adapter(

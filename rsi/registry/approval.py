@@ -100,7 +100,7 @@ def waiting(ledger: Ledger) -> Request | None:
 
 
 def answer(home: Home, clock: Clock, deployment: Deployment, said: Approval, evidence: str) -> LedgerRecord:
-    """Record a person's answer.
+    """Record a person's answer; the same decision again is the record there is.
 
     Args:
         home: the deployment's folder.
@@ -117,9 +117,15 @@ def answer(home: Home, clock: Clock, deployment: Deployment, said: Approval, evi
     now = clock.now()
     with hold(home.store_lock, "approval", now.isoformat(timespec="seconds"), wait_s=30):
         before = ledger.last(lambda one: one.kind == "approval" and one.input == said.verdict)
-        if before is not None and before.body.get("decision") == said.decision.value:
-            return before
-        why = _objection(home, ledger, deployment, said, evidence, now, before)
+        request = next((one for one in requests(ledger) if one.verdict == said.verdict), None)
+        why = _objection(request, deployment, said, evidence)
+        if why is None and before is not None:
+            if before.body.get("decision") == said.decision.value:
+                return before
+            decided = f"{before.body['decision']} by {before.body['approver']}"
+            why = f"verdict {said.verdict[:12]} was decided already: {decided}"
+        if why is None and request is not None and said.decision is Decision.APPROVE:
+            why = _closed(home, ledger, request, now)
         if why:
             ledger.append("refusal", input=said.verdict, body={"why": why, **said.model_dump(mode="json")})
             raise RefusedError(why)
@@ -127,33 +133,20 @@ def answer(home: Home, clock: Clock, deployment: Deployment, said: Approval, evi
         return ledger.append("approval", input=said.verdict, body=said.model_dump(mode="json"))
 
 
-def _objection(
-    home: Home,
-    ledger: Ledger,
-    deployment: Deployment,
-    said: Approval,
-    evidence: str,
-    now: datetime,
-    before: LedgerRecord | None,
-) -> str | None:
-    """Why an answer cannot be taken, or None."""
-    request = next((one for one in requests(ledger) if one.verdict == said.verdict), None)
+def _objection(request: Request | None, deployment: Deployment, said: Approval, evidence: str) -> str | None:
+    """What is wrong with the answer itself, or None."""
+    typed = evidence.strip().lower()
     if request is None:
         return f"nobody asked about verdict {said.verdict[:12]}; `rsi status` lists what waits"
-    if before is not None:
-        decided = f"{before.body['decision']} by {before.body['approver']}"
-        return f"verdict {said.verdict[:12]} was decided already: {decided}"
     if not said.approver.strip() or not said.reason.strip():
         return "an answer needs the approver's name and a reason"
     if deployment.approvers and said.approver not in deployment.approvers:
         return (
             f"{said.approver!r} may not answer here; the deployment names {', '.join(deployment.approvers)}"
         )
-    if len(evidence) < PREFIX or not said.verdict.startswith(evidence.strip().lower()):
+    if len(typed) < PREFIX or not said.verdict.startswith(typed):
         return f"the evidence digest does not begin with {evidence[:64]!r}; type its first {PREFIX} digits"
-    if said.decision is Decision.REJECT:
-        return None
-    return _closed(home, ledger, request, now)
+    return None
 
 
 def closed(home: Home, clock: Clock, name: str) -> str | None:

@@ -41,11 +41,10 @@ def genesis(ledger: Ledger) -> Digest:
     raise ContractError("no version is in service here; run `rsi init` first")
 
 
-def point(home: Home, ledger: Ledger) -> Digest:
-    """Make ``champion.json`` say what the ledger says, and return that version."""
-    name = current(ledger)
+def pointer(home: Home, name: str) -> bytes:
+    """What ``champion.json`` says of a version."""
     version = versions.load(home, name)
-    data = canonical(
+    return canonical(
         {
             "version": name,
             "base": version.base,
@@ -56,6 +55,20 @@ def point(home: Home, ledger: Ledger) -> Digest:
             },
         }
     )
+
+
+def point(home: Home, clock: Clock) -> Digest:
+    """Make ``champion.json`` say what the ledger says, and return that version.
+
+    Called wherever something starts, since a process may have died between ledger and pointer.
+    """
+    with hold(home.store_lock, "pointer", clock.now().isoformat(timespec="seconds"), wait_s=30):
+        return _point(home, Ledger(home.ledger, clock))
+
+
+def _point(home: Home, ledger: Ledger) -> Digest:
+    name = current(ledger)
+    data = pointer(home, name)
     if not home.champion.exists() or home.champion.read_bytes() != data:
         write_whole(home.champion, data)
     return name
@@ -84,8 +97,6 @@ def move(
                 f"stale: the evidence compares with {replaces[:12]}, but {now[:12]} is in service by now; "
                 "run the gate again"
             )
-        record = ledger.append(
-            kind, input=evidence, output=to, body={"replaces": replaces, "seq": len(moves(ledger)), **body}
-        )
-    point(home, ledger)
+        record = ledger.append(kind, input=evidence, output=to, body={"replaces": replaces, **body})
+        _point(home, ledger)
     return record

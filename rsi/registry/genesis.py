@@ -32,5 +32,5 @@ def found(home: Home, clock: Clock, deployment: Deployment, harness: hcp.Harness
         if not home.deployment_file.exists():
             deployment.write(home.deployment_file)
         record = there or ledger.append("genesis", output=version.digest, body={"base": deployment.base})
-    champion.point(home, ledger)
+    champion.point(home, clock)
     return record

@@ -44,7 +44,12 @@ def promote(home: Home, clock: Clock, name: str, replicas: Sequence[Replica], ba
     ledger = Ledger(home.ledger, clock)
     done = ledger.last(lambda one: one.kind == "promotion" and one.input == name)
     if done is not None:
-        champion.point(home, ledger)
+        now = champion.point(home, clock)
+        if now != done.output:
+            raise RefusedError(
+                f"verdict {name[:12]} was promoted before, and {now[:12]} has replaced its version since; "
+                "run the gate again"
+            )
         return done
     approval = ledger.last(lambda one: one.kind == "approval" and one.input == name)
     if approval is None or Approval.model_validate(approval.body).decision is not Decision.APPROVE:
@@ -92,7 +97,7 @@ def rollback(
     if not actor.strip() or not reason.strip():
         raise ContractError("a rollback needs an actor and a reason (--actor, --reason)")
     ledger = Ledger(home.ledger, clock)
-    now = champion.current(ledger)
+    now = champion.point(home, clock)
     served = {str(record.output) for record in champion.moves(ledger)}
     target = to or versions.load(home, now).parent
     if target is None:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from rsi.errors import ContractError, IntegrityError
 from rsi.harness import hcp
+from rsi.ids import digest_file
 from rsi.ports import Clock
 from rsi.records import Approval, Decision, Judgement, LedgerRecord, Modes
 from rsi.registry import adapters, approval, champion, versions
@@ -89,6 +90,10 @@ def _champion(home: Home, records: tuple[LedgerRecord, ...]) -> Iterator[Finding
         served.append(str(one.output))
     if not served:
         yield Finding("I1", "no version was ever in service")
+    elif not home.champion.exists() or home.champion.read_bytes() != champion.pointer(home, served[-1]):
+        yield Finding(
+            "I1", f"{home.champion} does not say what the ledger says; starting a gateway rewrites it"
+        )
 
 
 def _promotion(
@@ -116,7 +121,7 @@ def _names(home: Home, records: tuple[LedgerRecord, ...]) -> Iterator[Finding]:
     for path in sorted(home.harnesses.glob("*.toml")):
         yield from _tried("I2", lambda path=path: hcp.load(home.harnesses, path.stem))  # type: ignore[misc]
     for path in _folders(home.verdicts):
-        yield from _tried("I2", lambda path=path: approval.verdict(home, path.name))  # type: ignore[misc]
+        yield from _tried("I2", lambda path=path: _verdict(home, path))  # type: ignore[misc]
     for path in sorted(home.modes.glob("*.json")):
         yield from _tried("I2", lambda path=path: _modes(path))  # type: ignore[misc]
     for one in records:
@@ -145,6 +150,13 @@ def _version(home: Home, name: str) -> None:
     for role, adapter in found.adapters.items():
         if adapters.card(home, adapter).role != role:
             raise IntegrityError(f"version {name[:12]} names adapter {adapter} for role {role}")
+
+
+def _verdict(home: Home, folder: Path) -> None:
+    found = approval.verdict(home, folder.name)
+    scorecard = folder / "scorecard.json"
+    if not scorecard.is_file() or digest_file(scorecard) != found.scorecard:
+        raise IntegrityError(f"{scorecard} is missing or not the one that verdict {folder.name[:12]} names")
 
 
 def _modes(path: Path) -> None:

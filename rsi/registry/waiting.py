@@ -49,7 +49,7 @@ def resume(home: Home, said: Approval) -> str | None:
         }
     }
     try:
-        with httpx.Client(base_url=url, timeout=30) as client:
+        with httpx.Client(base_url=url, timeout=30, trust_env=False) as client:
             found = client.post("/flow_runs/filter", json=wanted)
             found.raise_for_status()
             for run in found.json():

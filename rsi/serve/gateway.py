@@ -20,6 +20,7 @@ from rsi.engine.batcher import Batcher
 from rsi.errors import ContractError, TransientError
 from rsi.ports import Clock, SystemClock
 from rsi.records import Origin
+from rsi.registry import champion
 from rsi.serve import admin, completions, failure, feedback, health
 from rsi.serve.capture import Capture
 from rsi.serve.client import register, token, unregister
@@ -103,6 +104,7 @@ def run(
     quiet_dependencies()
     serve, clock = deployment.serve, SystemClock()
     options = Options(deployment.traces.namespace, origin, max_tokens or serve.max_tokens, serve.batch)
+    champion.point(home, clock)
     with _bound(serve.host if host is None else host, serve.port if port is None else port) as listener:
         app = create_app(home, engine(deployment), options, clock)
         service = cast(Service, app.state.service)

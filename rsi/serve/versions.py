@@ -180,7 +180,7 @@ class Versions:
         except ValidationError as error:
             raise IntegrityError(
                 f"{path} is not a champion file ({said(error)}); it is made from the ledger: remove it and "
-                "run `rsi verify`"
+                "start the gateway again"
             ) from None
 
     def _place(self, name: str, folder: Path) -> None:

@@ -86,16 +86,23 @@ class Ledger:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._cut_torn_tail()
         whole = self._path.stat().st_size if self._path.exists() else 0
-        with self._path.open("ab") as file:
-            try:
-                file.write(canonical(record.model_dump(mode="json")) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            except OSError:
-                os.truncate(self._path, whole)
-                raise
+        self._write(canonical(record.model_dump(mode="json")) + b"\n", whole)
         faults.point("ledger.after_append")
         return record
+
+    def _write(self, line: bytes, whole: int) -> None:
+        """Append past all buffers; a line that does not fit is taken back to the last whole one."""
+        handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            rest = memoryview(line)
+            while rest:
+                rest = rest[os.write(handle, rest) :]
+            os.fsync(handle)
+        except OSError:
+            os.ftruncate(handle, whole)
+            raise
+        finally:
+            os.close(handle)
 
     def _lines(self) -> list[bytes]:
         try:

@@ -1,7 +1,7 @@
 """A training job: one folder, named by the digest of what it is asked to do.
 
-``job.json`` and ``tasks.parquet`` say what to do; ``metrics.jsonl`` and ``checkpoint/`` grow while it runs;
-``complete.json`` is written last and names the adapter, or says why there is none.
+``job.json`` and ``tasks.parquet`` say what to do; ``metrics.jsonl`` and ``checkpoints/`` grow while it runs, and the
+latter goes at the end; ``complete.json`` is written last and names the adapter, if any group carried a signal.
 """
 
 import random

@@ -28,6 +28,7 @@ from rsi.records import Task
 from rsi.registry import adapters
 from rsi.registry.promote import probe_prompts
 from rsi.settings import Home
+from rsi.store.files import write_whole
 from rsi.update import grpo, learner, rollout
 from rsi.update.job import Done, Job, batch, done, finish, folder, tasks_of
 from rsi.update.prefix import capture
@@ -178,7 +179,7 @@ def _cut_metrics(path: Path, steps: int) -> None:
     if not path.exists():
         return
     rows = [line for line in path.read_bytes().split(b"\n")[:-1] if orjson.loads(line)["step"] <= steps]
-    path.write_bytes(b"".join(line + b"\n" for line in rows))
+    write_whole(path, b"".join(line + b"\n" for line in rows))
 
 
 def measure(run: Run, prompts: Sequence[Prompt]) -> tuple[tuple[float, ...], ...]:
@@ -198,6 +199,7 @@ def _export(run: Run) -> str:
             base=run.job.base,
             rank=settings.rank,
             alpha=settings.alpha,
+            files=adapters.hashes(Path(draft)),
             harness=run.job.harness,
             probe=measure(run, probe_prompts(run.texts.harness)),
         )

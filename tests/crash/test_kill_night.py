@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import orjson
 import pytest
 
 from rsi import faults
@@ -21,11 +22,13 @@ LATER = {"ledger.after_append": 3, "update.after_step": 3}
 """Turn at which to kill, where the first would come before anything interesting."""
 
 
-def outcome(home: Home) -> list[tuple[str | None, ...]]:
-    """All that must not depend on what crashed."""
-    return [
+def outcome(home: Home) -> tuple[list[tuple[str | None, ...]], list[list[int]]]:
+    """All that must not depend on what crashed: the ledger, and the steps that the metrics tell of."""
+    records = [
         (one.kind, one.night, one.stage, one.input, one.output) for one in Ledger(home.ledger, FixedClock())
     ]
+    metrics = [path.read_bytes().splitlines() for path in home.jobs.glob("*/metrics.jsonl")]
+    return records, [[orjson.loads(line)["step"] for line in lines] for lines in metrics]
 
 
 def run(home: Home, base, contracts, fault: str = "") -> subprocess.CompletedProcess:

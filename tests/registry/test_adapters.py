@@ -39,6 +39,8 @@ def forge(trained, tmp_path, tiny_base):
         for file in adapters.FILES:
             (draft / file).write_bytes((adapters.folder(source, good) / file).read_bytes())
         change(draft)
+        card = orjson.loads((draft / "adapter.json").read_bytes())
+        (draft / "adapter.json").write_bytes(orjson.dumps({**card, "files": adapters.hashes(draft)}))
         name = adapters._name("L0", draft)
         draft.rename(home.adapters / name) if home.adapters.exists() else (
             home.adapters.mkdir(parents=True),

@@ -126,6 +126,7 @@ def test_promoting_twice_is_promoting_once(ready, tiny_base):
     [
         ({"evidence": "00000000"}, "does not begin with"),
         ({"evidence": ""}, "does not begin with"),
+        ({"evidence": " " * 8}, "does not begin with"),
         ({"approver": "  "}, "needs the approver's name"),
     ],
 )
@@ -267,7 +268,7 @@ def test_a_flipped_byte_of_an_adapter_is_found_and_named(ready, tiny_base):
     findings = verify(home, FixedClock()).findings
 
     assert [one.invariant for one in findings] == ["I2"]
-    assert name in findings[0].text
+    assert str(path) in findings[0].text
     with pytest.raises(IntegrityError, match=name):
         put(home, tiny_base, verdict)
 
@@ -283,8 +284,8 @@ def test_a_version_that_was_never_in_service_cannot_be_rolled_back_to(ready, tin
 
 
 @pytest.mark.parametrize("point", ["approval.before_record", "promote.before_record", "promote.after_record"])
-def test_a_kill_around_a_promotion_ends_in_exactly_one(ready, tiny_base, point, monkeypatch):
-    """Died at the point, run again: one approval, one promotion."""
+def test_a_failure_around_a_promotion_ends_in_exactly_one(ready, tiny_base, point, monkeypatch):
+    """Broken off at the point and run again: one approval, one promotion."""
     from rsi import faults
 
     home, verdict = ready
@@ -300,3 +301,50 @@ def test_a_kill_around_a_promotion_ends_in_exactly_one(ready, tiny_base, point, 
 
     assert (kinds(home).count("approval"), kinds(home).count("promotion")) == (1, 1)
     assert verify(home, FixedClock()).findings == ()
+
+
+def test_a_pointer_that_was_not_written_is_made_from_the_ledger(ready, tiny_base):
+    """The process died between ledger and pointer: `verify` notices, the next rollback starts from the ledger."""
+    home, verdict = ready
+    before = home.champion.read_bytes()
+    answer(home, tiny_base, verdict)
+    record = put(home, tiny_base, verdict)
+    after = home.champion.read_bytes()
+    home.champion.write_bytes(before)
+
+    assert [one.invariant for one in verify(home, FixedClock()).findings] == ["I1"]
+    assert champion.point(home, FixedClock()) == record.output
+    assert home.champion.read_bytes() == after != before
+
+
+def test_what_was_rolled_back_is_not_promoted_again_by_its_old_verdict(ready, tiny_base):
+    """The second call would say something false otherwise."""
+    home, verdict = ready
+    answer(home, tiny_base, verdict)
+    put(home, tiny_base, verdict)
+    back(home, tiny_base)
+
+    with pytest.raises(RefusedError, match="was promoted before"):
+        put(home, tiny_base, verdict)
+
+
+def test_a_candidate_of_another_parent_is_not_gated(ready, tiny_base):
+    """Promoting it would silently undo the version between."""
+    home, verdict = ready
+    candidate, _ = harness_candidate(home, tiny_base, "A third text: chat, do, code or app?")
+    answer(home, tiny_base, verdict)
+    put(home, tiny_base, verdict)
+    now = champion.current(Ledger(home.ledger, FixedClock()))
+    deployment = night_made.settings(tiny_base)
+    start = Start(night="2026-01-06", champion=now, ordinal=0, deployment=deployment.digest, previous=None)
+
+    with pytest.raises(RefusedError, match="was made from"):
+        judge(Context(home, deployment, night_made.world(tiny_base), start), candidate)
+
+
+def test_a_scorecard_that_changed_is_found(ready):
+    """It is what the verdict stands on."""
+    home, verdict = ready
+    (home.verdicts / verdict / "scorecard.json").write_text("{}")
+
+    assert "scorecard.json" in verify(home, FixedClock()).findings[0].text

@@ -16,14 +16,14 @@ import uvicorn
 from fastapi import FastAPI
 
 from rsi.harness import hcp
-from rsi.ports import Generation, Prompt
+from rsi.ports import Generation, Prompt, SystemClock
 from rsi.records import Version
-from rsi.registry import adapters
+from rsi.registry import adapters, champion, versions
 from rsi.serve.client import Gateway, token
 from rsi.serve.gateway import create_app
 from rsi.serve.service import Options
 from rsi.settings import Home
-from rsi.store.files import write_whole
+from rsi.store.ledger import Ledger
 
 BASE = "b" * 64
 HARNESS = hcp.Harness(
@@ -128,7 +128,15 @@ def adapter(home: Home, role: str, salt: str, base: str = BASE) -> str:
     with tempfile.TemporaryDirectory() as draft:
         (Path(draft) / "adapter_config.json").write_text("{}")
         (Path(draft) / "adapter_model.safetensors").write_text(salt)
-        card = adapters.Card(role=role, base=base, rank=1, alpha=1, harness=HARNESS.digest, probe=())
+        card = adapters.Card(
+            role=role,
+            base=base,
+            rank=1,
+            alpha=1,
+            files=adapters.hashes(Path(draft)),
+            harness=HARNESS.digest,
+            probe=(),
+        )
         return adapters.freeze(home, Path(draft), card).name
 
 
@@ -144,15 +152,14 @@ _SALTS = {ROUTER: "router", CODER: "coder", NEW: "new", BROKEN: "broken"}
 
 
 def publish(home: Home, by_role: Mapping[str, str], harness: hcp.Harness = HARNESS, base: str = BASE) -> str:
-    """Make a version of these adapters the champion, in the shape promote writes, and return its digest."""
+    """Make a version of these adapters the champion, as a promotion would, and return its digest."""
     for role, name in by_role.items():
         adapter(home, role, _SALTS[name])
     stored = hcp.store(home.harnesses, harness)
     version = Version(base=base, adapters=dict(by_role), harness=stored, parent=None)
-    placed = {role: {"name": name, "path": str(home.adapters / name)} for role, name in by_role.items()}
-    said = {"version": version.digest, "adapters": placed, "harness": version.harness, "base": base}
-    write_whole(home.champion, orjson.dumps(said))
-    return version.digest
+    ledger = Ledger(home.ledger, SystemClock())
+    ledger.append("promotion" if champion.moves(ledger) else "genesis", output=versions.save(home, version))
+    return champion.point(home, SystemClock())
 
 
 @contextmanager

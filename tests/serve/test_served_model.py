@@ -37,7 +37,17 @@ def lora(base: Path, home: Home, role: str, seed: int) -> str:
     draft = home.root / f"draft-{role}-{seed}"
     model.save_pretrained(draft)
     return adapters.freeze(
-        home, draft, adapters.Card(role=role, base=BASE, rank=RANK, alpha=8, harness=HARNESS.digest, probe=())
+        home,
+        draft,
+        adapters.Card(
+            role=role,
+            base=BASE,
+            rank=RANK,
+            alpha=8,
+            files=adapters.hashes(draft),
+            harness=HARNESS.digest,
+            probe=(),
+        ),
     ).name
 
 

@@ -1,8 +1,12 @@
 """The ledger: append-only, chained, torn tails dropped."""
 
+import subprocess
+import sys
+
 import pytest
 
 from rsi.errors import IntegrityError
+from rsi.settings import PROJECT
 from rsi.store.ledger import GENESIS, Ledger
 from tests.made import FixedClock
 
@@ -65,3 +69,32 @@ def test_a_full_disk_leaves_the_ledger_whole(ledger, monkeypatch):
     with pytest.raises(OSError):
         ledger.append("stage", output="3")
     assert len(ledger.records()) == 3
+
+
+SMALL = """
+import resource, signal, sys
+from pathlib import Path
+from rsi.store.ledger import Ledger
+from tests.made import FixedClock
+path = Path(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 40,) * 2)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+try:
+    Ledger(path, FixedClock()).append("stage", output="too much")
+except OSError as error:
+    print("refused", error.errno)
+"""
+
+
+def test_a_disk_that_fills_up_within_a_line_leaves_the_lines_before_it(ledger, tmp_path):
+    """Part of the record went to disk before the rest was refused: it is taken back."""
+    path = tmp_path / "ledger.ndjson"
+    before = path.read_bytes()
+
+    done = subprocess.run(
+        [sys.executable, "-c", SMALL, str(path)], capture_output=True, text=True, check=True, cwd=PROJECT
+    )
+
+    assert done.stdout == "refused 27\n"
+    assert path.read_bytes() == before
+    assert ledger.append("stage", output="later").seq == 4

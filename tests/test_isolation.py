@@ -4,7 +4,12 @@ import os
 import subprocess
 import sys
 
-from rsi.settings import PROJECT
+import orjson
+
+from rsi.night import STAGES, begin, run_stage
+from rsi.settings import PROJECT, Deployment
+from rsi.tasks import bank
+from rsi.tasks.screen import request_of
 from tests import night_made
 
 WATCH = """
@@ -61,3 +66,31 @@ def test_no_held_out_text_reaches_what_the_loop_writes(tmp_path, tiny_base, monk
         if path.is_file() and any(text in path.read_bytes() for text in texts)
     ]
     assert set(leaks) <= {"scorecard.json"}
+
+
+def test_held_out_text_and_unknown_labels_in_traffic_make_no_task(tmp_path, tiny_base, monkeypatch):
+    """Both are counted by reason; the rest of the traffic becomes the bank."""
+    monkeypatch.setenv("RSI_CONTRACTS", str(night_made.contracts(tmp_path / "contracts")))
+    home = night_made.make_home(tmp_path / "home", tiny_base)
+    planted = [(night_made.HELD_OUT["L1"][0].upper(), "L1"), ("sing me to sleep", "L9")]
+    (home.inbox / "planted.jsonl").write_bytes(
+        b"".join(
+            orjson.dumps(
+                {
+                    "id": text,
+                    "messages": [{"role": "user", "content": text}, {"role": "assistant", "content": "well"}],
+                    "scores": [{"name": "route", "value": 0.0, "correction": role, "source": "human"}],
+                }
+            )
+            + b"\n"
+            for text, role in planted
+        )
+    )
+    deployment = Deployment.read(home.deployment_file)
+    context = begin(home, deployment, night_made.world(tiny_base), night_made.NIGHT)
+
+    made = [run_stage(context, stage) for stage in list(STAGES)[:2]][-1]
+
+    assert bank.manifest(home, made).rejected == {"held_out_exact": 1, "unknown_label": 1}
+    assert {text for text, _ in planted}.isdisjoint(request_of(one) for one in bank.load(home, made))
+    assert bank.manifest(home, made).tasks == 16

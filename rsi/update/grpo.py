@@ -11,7 +11,8 @@ measures ended that. Batches hold every expected answer equally often (`rsi.upda
 mixture of the policy with uniform exploration (`behaviour`). And the drawn answers are weighted as in TOPR (`weights`;
 Le Roux et al., arXiv 2503.14286): weighting a rare right answer back by policy over behaviour would make it
 vanish, which is the very starvation that exploration is there to end; but not weighting a rare wrong one back pushes
-labels down that the policy never says, and after 60 steps its entropy was 0.03 nats at 69% right.
+labels down that the policy never says: after 60 steps of such a run its ``metrics.jsonl`` had 0.03 nats of entropy
+at 69% right.
 """
 
 from typing import NamedTuple

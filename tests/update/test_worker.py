@@ -10,8 +10,8 @@ from rsi.errors import IntegrityError, RefusedError
 from rsi.ports import silent
 from rsi.records import Outcome, OutcomeKind
 from rsi.registry import adapters
-from rsi.update import learner, worker
-from rsi.update.job import batch, folder, submit, tasks_of
+from rsi.update import worker
+from rsi.update.job import batch, folder, submit
 from rsi.update.worker import work
 from tests.made import base_digest, routing_tasks, tiny_job
 
@@ -134,14 +134,18 @@ def test_a_bank_that_changed_is_not_trained_on(home, tiny_base):
         submit(home, job)
 
 
-def test_the_checkpoint_holds_no_pickle(home, tiny_base):
-    """Weights and moments are safetensors."""
-    job = tiny_job(home, tiny_base, steps=3)
+def test_a_job_never_holds_a_pickle(home, tiny_base):
+    """Weights and moments are safetensors, while it runs and afterwards; checkpoints are gone at the end."""
+    job = tiny_job(home, tiny_base, steps=5)
     submit(home, job)
-    end = work(home, job, tiny_base, silent)
+    seen: set[str] = set()
 
-    kinds = {path.suffix for path in folder(home, job).rglob("*") if path.is_file()}
-    assert end.adapter
-    assert kinds <= {".json", ".jsonl", ".parquet", ".safetensors"}
-    assert len(tasks_of(home, job)) == 16
-    assert learner.TRAINED == "trained"
+    def look(*_):
+        seen.update(path.name for path in folder(home, job).rglob("*") if path.is_file())
+
+    work(home, job, tiny_base, look)
+    look()
+
+    assert "state.safetensors" in seen, "a checkpoint was looked at"
+    assert {name.rsplit(".", 1)[-1] for name in seen} <= {"json", "jsonl", "parquet", "safetensors"}
+    assert not (folder(home, job) / "checkpoints").exists()

@@ -70,6 +70,7 @@ def settings(home: Home, url: str) -> dict[str, str]:
         "PREFECT_API_URL": url,
         "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "true",
         "PREFECT_RESULTS_DEFAULT_SERIALIZER": "json",
+        "PREFECT_SERVER_DATABASE_TIMEOUT": "60",
         "PREFECT_CLI_PROMPT": "false",
     }
 

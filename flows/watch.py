@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from rsi.errors import TransientError
 from rsi.ports import Progress
+from rsi.registry.waiting import ask
 
 EVERY_S = 2.0
 PATIENCE = 15
@@ -126,18 +127,7 @@ class Watch:
         return _RUNS.validate_json(reply.content)
 
     def _ask(self, method: str, path: str, body: object) -> httpx.Response:
-        for left in reversed(range(PATIENCE)):
-            self.check()
-            try:
-                reply = httpx.request(method, f"{self.api_url}{path}", json=body, timeout=20, trust_env=False)
-                if reply.status_code < 500:
-                    return reply
-                why = f"HTTP {reply.status_code}"
-            except httpx.HTTPError as error:
-                why = str(error) or type(error).__name__
-            if left:
-                time.sleep(EVERY_S / 2)
-        raise TransientError(f"the Prefect server at {self.api_url} does not answer: {why}")
+        return ask(self.api_url, method, path, body, PATIENCE, self.check)
 
 
 def _tell(run: Run, tell: Callable[[str], None]) -> None:

@@ -4,6 +4,8 @@
 """
 
 import os
+import time
+from collections.abc import Callable
 
 import httpx
 import orjson
@@ -23,6 +25,38 @@ def api_url(home: Home) -> str | None:
         return str(orjson.loads((home.root / "prefect.json").read_bytes())["api_url"]).rstrip("/")
     except (OSError, ValueError, KeyError):
         return None
+
+
+def ask(
+    url: str,
+    method: str,
+    path: str,
+    body: object = None,
+    patience: int = 5,
+    check: Callable[[], None] | None = None,
+) -> httpx.Response:
+    """One question to Prefect's API, asked again while the server is busy: a locked SQLite file answers 503.
+
+    Args:
+        patience: tries, a second apart, after which the server counts as gone.
+        check: called before each try; raises when it is of no use to go on.
+
+    Raises:
+        TransientError: no answer, or only errors of the server, in so many tries.
+    """
+    for left in reversed(range(patience)):
+        if check is not None:
+            check()
+        try:
+            reply = httpx.request(method, f"{url}{path}", json=body, timeout=30, trust_env=False)
+            if reply.status_code < 500:
+                return reply
+            why = f"HTTP {reply.status_code}"
+        except httpx.HTTPError as error:
+            why = str(error) or type(error).__name__
+        if left:
+            time.sleep(1.0)
+    raise TransientError(f"the Prefect server at {url} does not answer: {why}")
 
 
 def resume(home: Home, said: Approval) -> str | None:
@@ -49,22 +83,15 @@ def resume(home: Home, said: Approval) -> str | None:
         }
     }
     try:
-        with httpx.Client(base_url=url, timeout=30, trust_env=False) as client:
-            found = client.post("/flow_runs/filter", json=wanted)
-            found.raise_for_status()
-            for run in found.json():
-                if run.get("parameters", {}).get("home") != str(home.root):
-                    continue
-                reply = client.post(f"/flow_runs/{run['id']}/resume", json=answer)
-                reply.raise_for_status()
-                if reply.json().get("status") == "ACCEPT":
-                    return str(run["name"])
-                raise TransientError(
-                    f"Prefect refused to resume run {run['name']}: {reply.json().get('details')}"
-                )
-    except httpx.HTTPError as error:
+        for run in ask(url, "POST", "/flow_runs/filter", wanted).raise_for_status().json():
+            if run.get("parameters", {}).get("home") != str(home.root):
+                continue
+            reply = ask(url, "POST", f"/flow_runs/{run['id']}/resume", answer).raise_for_status().json()
+            if reply.get("status") == "ACCEPT":
+                return str(run["name"])
+            raise TransientError(f"Prefect refused to resume run {run['name']}: {reply.get('details')}")
+    except (httpx.HTTPStatusError, TransientError) as error:
         raise TransientError(
-            f"the Prefect server at {url} does not answer ({error}); the approval is in the ledger, "
-            "run `rsi promote` when you like"
+            f"{error}; the approval is in the ledger, run `rsi promote` when you like"
         ) from None
     return None

@@ -15,6 +15,7 @@ from flows.watch import Run, Watch
 from rsi.ports import SystemClock
 from rsi.records import Approval, Decision, Verdict
 from rsi.registry import approval, champion, versions
+from rsi.registry.waiting import ask
 from rsi.settings import Deployment, Home
 from rsi.store.ledger import Ledger
 from tests.flows.flow_made import APPROVER, made_contracts, with_request
@@ -85,11 +86,8 @@ def _resume(server: Server, case: Case, **said: str) -> dict[str, object]:
         "evidence": case.verdict.digest[:8],
         **said,
     }
-    reply = httpx.post(
-        f"{server.api_url}/flow_runs/{case.run}/resume", json={"run_input": answer}, timeout=60
-    )
-    reply.raise_for_status()
-    return dict(reply.json())
+    reply = ask(server.api_url, "POST", f"/flow_runs/{case.run}/resume", {"run_input": answer})
+    return dict(reply.raise_for_status().json())
 
 
 def test_a_form_with_wrong_evidence_asks_again_and_the_right_one_promotes(
@@ -99,9 +97,9 @@ def test_a_form_with_wrong_evidence_asks_again_and_the_right_one_promotes(
     case = cases["form"]
     assert _resume(server, case, evidence="00000000")["status"] == "ACCEPT"
     key = "suspended-answer-2-description"
-    address = f"{server.api_url}/flow_runs/{case.run}/input/{key}"
-    watch.until(lambda: httpx.get(address, timeout=30).status_code == 200 or None, 120)
-    assert "The last answer was not taken" in httpx.get(address, timeout=30).text
+    address = f"/flow_runs/{case.run}/input/{key}"
+    watch.until(lambda: ask(server.api_url, "GET", address).status_code == 200 or None, 120)
+    assert "The last answer was not taken" in ask(server.api_url, "GET", address).text
     assert case.champion == case.verdict.champion
     assert _resume(server, case)["status"] == "ACCEPT"
     ended = _until(watch, case.run, lambda run: run.state.name == "Promoted")

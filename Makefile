@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow check clean
+.PHONY: demo test test-slow bench check clean
 
 demo: $(READY)
 	$(BIN)/rsi assets pull
@@ -12,15 +12,21 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/rsi assets pull
-	$(BIN)/ruff check rsi flows tests
+	$(BIN)/ruff check rsi flows dashboards tests
+	$(BIN)/marimo check --strict dashboards/failures.py dashboards/label.py
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile
 
 test-slow: $(READY)
 	$(BIN)/pytest -m slow
 
+bench: $(READY)
+	$(BIN)/python -m tests.benchmarks.bench_traces
+	$(BIN)/python -m tests.benchmarks.bench_receiver
+
 check: $(READY)
-	$(BIN)/ruff check rsi flows tests
+	$(BIN)/ruff check rsi flows dashboards tests
+	$(BIN)/marimo check --strict dashboards/failures.py dashboards/label.py
 	$(BIN)/mypy
 
 $(READY): pyproject.toml constraints.txt

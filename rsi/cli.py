@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from rsi.commands import data, loop, service, versions
-from rsi.commands.say import err, line
+from rsi.commands import ask, assets, dashboards, ingest, loop, modes, quarantine, service, traces, versions
+from rsi.commands.say import line, warn
 from rsi.errors import QuietError, RsiError, TransientError
 from rsi.settings import quiet_dependencies
 
@@ -34,8 +34,8 @@ def _options(
 for _command in (
     loop.init,
     service.doctor,
-    data.ingest,
-    data.sql,
+    ingest.ingest,
+    ask.sql,
     loop.discover,
     loop.expand,
     loop.update,
@@ -45,17 +45,22 @@ for _command in (
     versions.rollback,
     loop.nightly,
     service.serve,
+    dashboards.dashboards,
     versions.status,
     versions.lineage,
     versions.verify,
-    data.snapshot,
+    ingest.snapshot,
     versions.report,
     service.demo,
 ):
     app.command()(_command)
-app.add_typer(data.assets_app, name="assets")
-app.add_typer(data.traces_app, name="traces")
-app.add_typer(data.modes_app, name="modes")
+for _name, _group in {
+    "assets": assets.assets_app,
+    "traces": traces.traces_app,
+    "quarantine": quarantine.quarantine_app,
+    "modes": modes.modes_app,
+}.items():
+    app.add_typer(_group, name=_name)
 
 
 def main() -> None:
@@ -66,14 +71,14 @@ def main() -> None:
     except QuietError as quiet:
         line(str(quiet))
     except RsiError as error:
-        err.print(f"rsi: {error}")
+        warn(f"rsi: {error}")
         sys.exit(error.exit_code)
     except OSError as error:
         what = f"{error.strerror or error}: {error.filename}" if error.filename else str(error)
-        err.print(f"rsi: {what}; nothing half-written was kept, mend it and run the same command again")
+        warn(f"rsi: {what}; nothing half-written was kept, mend it and run the same command again")
         sys.exit(TransientError.exit_code)
     except KeyboardInterrupt:
-        err.print("rsi: stopped; run the same command again to go on")
+        warn("rsi: stopped; run the same command again to go on")
         sys.exit(130)
 
 

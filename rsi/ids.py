@@ -51,7 +51,7 @@ def digest_files(root: Path, names: Iterable[str]) -> Digest:
 
 def uid(*parts: str) -> str:
     """A 32-digit id from (namespace, format, native id, …); equal parts give equal ids."""
-    return digest(list(parts))[:32]
+    return hashlib.sha256(orjson.dumps(parts)).hexdigest()[:32]
 
 
 def night(text: str | datetime | date) -> Night:

@@ -1,6 +1,6 @@
 """The nouns of the system, frozen. Reading this file is reading what the loop passes around.
 
-Rows of the trace tables come first, then what the stages make of them, in the order of the night.
+In the order of the night. Rows of the trace tables, of which there are millions, are tuples: `rsi.traces.rows`.
 Digests are SHA-256 of canonical JSON (`rsi.ids`); times are nanoseconds UTC.
 """
 
@@ -62,125 +62,6 @@ class ChatMessage(Record):
     """system, user, assistant or tool."""
     content: str
     """The text; empty where a turn only calls tools."""
-
-
-class Trace(Record):
-    """One run of the deployed agent."""
-
-    trace_uid: str
-    """`ids.uid(namespace, format, native id)`."""
-    namespace: str
-    """Deployment, project or file set that the native id is unique in."""
-    format: str
-    """The reader that made the row."""
-    native_id: str
-    """The producer's id, or the record's content hash where it has none."""
-    conversation: str | None = None
-    """The producer's session or thread id; the unit of the held-out split."""
-    task_id: str | None = None
-    """The producer's task, where runs repeat one."""
-    trial: int | None = None
-    """Which repetition of the task."""
-    agent: str | None = None
-    """`gen_ai.agent.name`."""
-    model: str | None = None
-    """`gen_ai.response.model`, else the requested one."""
-    version: str | None = None
-    """Digest of the version that answered, where known."""
-    route: str | None = None
-    """The specialist that answered, where known."""
-    origin: Origin = Origin.TRAFFIC
-    """Who caused it."""
-    start_ns: int | None = None
-    """Nanoseconds UTC, or null with `time_state` saying why."""
-    end_ns: int | None = None
-    """Nanoseconds UTC, or null."""
-    time_state: str = "missing"
-    """exact, assumed_utc, missing or invalid."""
-    input_text: str | None = None
-    """The last user turn of the request (for an agent run, the first)."""
-    output_text: str | None = None
-    """The last assistant text."""
-    error: str | None = None
-    """Why the run broke, where the producer says so."""
-    expected: str | None = None
-    """JSON of what the producer's task expects (actions, outputs), where it comes with the trace."""
-    metadata: str | None = None
-    """JSON of what has no column."""
-
-
-class Span(Record):
-    """One operation inside a trace; names follow OpenTelemetry's `gen_ai.*`."""
-
-    span_uid: str
-    trace_uid: str
-    native_id: str
-    native_parent_id: str | None = None
-    seq: int
-    """Order within the trace as recorded."""
-    kind: str
-    """llm, tool, agent, step or other."""
-    name: str
-    start_ns: int | None = None
-    end_ns: int | None = None
-    status: str = "unset"
-    """ok, error or unset."""
-    error: str | None = None
-    model: str | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    attributes: str | None = None
-    """JSON of all attributes, untouched."""
-
-
-class Message(Record):
-    """One turn of a trace's conversation, stored once."""
-
-    message_uid: str
-    trace_uid: str
-    seq: int
-    role: str
-    content: str | None = None
-    content_state: str = "full"
-    """full, empty or absent."""
-    tool_call_id: str | None = None
-
-
-class ToolCall(Record):
-    """One call of a tool by the model, with its result where recorded."""
-
-    call_uid: str
-    trace_uid: str
-    seq: int
-    native_id: str | None = None
-    name: str
-    arguments: str | None = None
-    """JSON object, or null with `arguments_state` saying why."""
-    arguments_state: str = "object"
-    """object, invalid or missing."""
-    result: str | None = None
-    status: str = "no_result"
-    """ok, error or no_result."""
-
-
-class Score(Record):
-    """What somebody or something said about a trace."""
-
-    score_uid: str
-    trace_uid: str
-    """The trace it judges; that trace may arrive later."""
-    name: str
-    """For instance `route`, `reward`, `feedback`."""
-    value: float | None = None
-    """1 good, 0 bad; between for partial."""
-    correction: str | None = None
-    """What would have been right, where the judge says so."""
-    source: str
-    """env, code, llm, human or label."""
-    basis: str | None = None
-    """What it measures or how it was found."""
-    comment: str | None = None
-    ts_ns: int | None = None
 
 
 # --- discover and expand ------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import os
 import secrets
 import tomllib
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
@@ -164,6 +165,30 @@ class Splits(_Section):
     vault: float = Field(0.05, ge=0, lt=1)
 
 
+class Kind(StrEnum):
+    """What redaction looks for; the name stands in the pseudonym."""
+
+    KEY = "key"
+    """API keys, tokens and private keys of well-known shapes, and what follows Bearer or Basic."""
+    PASSWORD = "password"
+    """Values of fields named password, secret, api_key and the like, and passwords in URLs."""
+    EMAIL = "email"
+    PHONE = "phone"
+    CARD = "card"
+    """Payment card numbers."""
+
+
+class Redaction(_Section):
+    """What is replaced by pseudonyms before anything is stored."""
+
+    enabled: bool = True
+    allow: tuple[str, ...] = ()
+    """Values that stay: exact, or patterns such as ``*@example.com``."""
+    kinds: tuple[Kind, ...] = tuple(Kind)
+    keep_raw: bool = False
+    """Whether the raw text stays as it came."""
+
+
 class Expand(_Section):
     """Bounds of a bank."""
 
@@ -226,6 +251,7 @@ class Deployment(_Section):
     """Who may answer a request; empty means anybody who gives a name."""
     traces: Traces = Traces()
     split: Splits = Splits()
+    redaction: Redaction = Redaction()
     expand: Expand = Expand()
     update: Update = Update()
     night: NightRules = NightRules()
@@ -234,7 +260,7 @@ class Deployment(_Section):
     @property
     def digest(self) -> Digest:
         """SHA-256 of the settings that decide what a night does."""
-        return digest(self.model_dump(mode="json", exclude={"serve", "approvers"}))
+        return digest(self.model_dump(mode="json", exclude={"serve", "approvers", "redaction"}))
 
     @classmethod
     def read(cls, path: Path) -> "Deployment":

@@ -46,12 +46,29 @@ def test_every_command_has_help():
 
     from rsi.cli import app
 
-    for name, command in get_command(app).commands.items():
+    waiting = list(get_command(app).commands.items())
+    while waiting:
+        name, command = waiting.pop()
         assert command.help, name
+        waiting += [(f"{name} {under}", one) for under, one in getattr(command, "commands", {}).items()]
 
 
 @pytest.mark.parametrize(
-    "command", [["status"], ["nightly"], ["verify"], ["modes"], ["ingest"], ["sql", "select 1"]]
+    "command",
+    [
+        ["status"],
+        ["nightly"],
+        ["verify"],
+        ["modes"],
+        ["ingest"],
+        ["sql", "select 1"],
+        ["sql", "--schema"],
+        ["traces", "list"],
+        ["traces", "show", "abc"],
+        ["traces", "export", "--format", "otlp", "--out", "x.jsonl"],
+        ["quarantine", "list"],
+        ["quarantine", "show", "abc"],
+    ],
 )
 def test_an_empty_home_is_one_clear_line(home, command):
     """Exit 2, nothing made, the way out named."""

@@ -103,10 +103,10 @@ def test_nothing_loads_pickles_or_runs_text():
 
 
 def test_modules_stay_small():
-    """About one noun each; the records are all the nouns."""
+    """About one noun each."""
     long = [path.name for path in SOURCES if path.read_text().count("\n") > 400]
 
-    assert long == ["records.py"]
+    assert not long
 
 
 def test_the_public_surface_is_a_dozen_names():

@@ -29,7 +29,7 @@ BLOCKS = [
     ]
     for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
 ]
-MAKE, LOOK, OWN, SERVE, SERVER, DEPLOY, ANSWER = BLOCKS
+MAKE, LOOK, OWN, ANALYSE, SERVE, SERVER, DEPLOY, ANSWER = BLOCKS
 """The commands, block by block; each block is run by a test below, but the first."""
 
 
@@ -90,15 +90,22 @@ def test_answering_promoting_and_looking_around(asked):
 def test_your_own_traces(tmp_path, smollm):
     """From an empty home and a folder of logs to a night that says why it stays quiet."""
     home = Home(tmp_path / "home")
-    shutil.copytree(PROJECT / "data" / "traces", tmp_path / "logs")
+    (tmp_path / "logs").mkdir()
+    for name in ("broken.jsonl", "chat.jsonl", "gateway.ndjson", "otlp.json"):
+        shutil.copy(PROJECT / "data" / "traces" / name, tmp_path / "logs")
 
     said = {line: shell(line, home) for line in OWN}
 
     assert "is in service" in said["rsi init"]
     assert "quarantined" in said["rsi ingest logs/"]
-    assert "broken" in said[next(line for line in OWN if "quarantine" in line)]
+    assert "rsi quarantine show" in said["rsi quarantine list"]
     assert "would read" in said["rsi nightly --dry-run"]
     assert "a night trains from 20 on" in said["rsi nightly"]
+    asked = {line.split()[-1]: shell(line, home) for line in ANALYSE}
+    assert "v_llm_calls" in asked["--schema"]
+    assert "settled" in asked["retry"]
+    assert (home.root.parent / "calls.parquet").stat().st_size
+    assert b"resourceSpans" in (home.root.parent / "exported.jsonl").read_bytes()
 
 
 def test_serving_and_the_python_lines(asked, tmp_path):

@@ -24,12 +24,24 @@ def serve(
     max_tokens: Annotated[
         int | None, typer.Option(help="Cap on answers; the deployment's by default.")
     ] = None,
+    otlp_only: Annotated[
+        bool, typer.Option("--otlp-only", help="Take OpenTelemetry traces only; no model is loaded.")
+    ] = False,
 ) -> None:
-    """Serve the champion: an OpenAI-compatible gateway that routes, answers and writes the next traces."""
+    """Serve the champion: an OpenAI-compatible gateway that routes, answers and writes the next traces.
+
+    It also takes OpenTelemetry traces: point an OTLP/HTTP exporter at it (`POST /v1/traces`).
+    """
+    home = Home.find()
+    deployment = Deployment.read(home.deployment_file)
+    if otlp_only:
+        from rsi.serve import sink
+
+        sink.run(home, deployment.serve, host, port)
+        return
     from rsi.serve.gateway import run
 
-    home = Home.find()
-    run(home, Deployment.read(home.deployment_file), host, port, origin, max_tokens)
+    run(home, deployment, host, port, origin, max_tokens)
 
 
 def demo(

@@ -31,7 +31,7 @@ done as (
         list({
             'name': name, 'arguments': arguments, 'status': status,
             'error': if(status = 'error', left(result, 400), null)
-        } order by seq, call_uid) as calls
+        } order by at_ns, seq, call_uid) as calls
     from tool_calls_until($until)
     group by trace_uid
 )

@@ -1,10 +1,15 @@
 """Numbers as a person reads them, and outside text made harmless."""
 
 import html
+import re
 import unicodedata
 
 LIMIT = 300
 """Characters kept of a piece of outside text."""
+_COMMANDS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""What a terminal could take for a command, and marks that change the order of what is read."""
 _PLAIN = frozenset(" ,;?%/+=()'’“”→−–-…")
 
 
@@ -52,6 +57,18 @@ def inert_markdown(text: str) -> str:
     return "".join(
         c if _is_plain(c, shown[at + 1 : at + 2], at) else f"&#{ord(c)};" for at, c in enumerate(shown)
     )
+
+
+def inert_terminal(text: str) -> str:
+    """Outside text that a terminal shows as it is: line ends and tabs stay, all other control is made visible."""
+    return _COMMANDS.sub(lambda found: _visible(found.group()), text)
+
+
+def _visible(control: str) -> str:
+    code = ord(control)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else f"\\u{code:04x}"
 
 
 def _is_plain(c: str, following: str, at: int) -> bool:

@@ -15,6 +15,8 @@ from rsi.serve.service import Service
 
 LIMIT = 4 * 1024 * 1024
 """Largest body in bytes: a trace must stay readable as one record."""
+UNBOUNDED = ("/v1/traces",)
+"""Paths whose handlers bound their bodies themselves."""
 _CHAT = "/v1/chat/"
 
 
@@ -33,7 +35,8 @@ class Bounded:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
-        headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
+        looked_at = scope["type"] == "http" and scope["path"] not in UNBOUNDED
+        headers = Headers(scope=scope) if looked_at else Headers()
         length = headers.get("content-length", "0")
         refused: ApiError | None = None
         if "transfer-encoding" in headers:

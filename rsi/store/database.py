@@ -4,12 +4,13 @@ Nobody keeps it open: a batch is lock, connection and one transaction, so that i
 label work while a night trains. Readers use the snapshot (`rsi.store.snapshot`).
 """
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rsi.errors import BusyError, ContractError, IntegrityError
+from rsi.errors import BusyError, ContractError, IntegrityError, TransientError
 from rsi.ports import Clock
 from rsi.settings import Home
 from rsi.store.locks import hold
@@ -17,8 +18,10 @@ from rsi.store.locks import hold
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 SCHEMA = Path(__file__).with_name("schema.sql")
+DERIVED = Path(__file__).with_name("derived.sql")
+LINKS = Path(__file__).with_name("links.sql")
 VIEWS = Path(__file__).with_name("views.sql")
 
 _HAS_META = """
@@ -35,12 +38,15 @@ def connect(home: Home) -> "DuckDBPyConnection":
     Raises:
         BusyError: another process has the file open.
         IntegrityError: the file is not a DuckDB file, or a broken one.
+        TransientError: it could not be made.
         ContractError: it was written by a newer rsi.
     """
     import duckdb
 
     home.root.mkdir(parents=True, exist_ok=True)
     try:
+        if not home.store.exists():
+            _make(home)
         connection = duckdb.connect(str(home.store))
     except duckdb.Error as error:
         raise _not_opened(home.store, str(error)) from None
@@ -58,13 +64,14 @@ def store_batch(home: Home, clock: Clock, who: str, wait_s: float = 30.0) -> "It
 
     Raises:
         BusyError: the lock is not free within `wait_s` seconds; the message names the holder.
+        TransientError: the batch could not be written.
     """
     with hold(home.store_lock, who, clock.now().isoformat(timespec="seconds"), wait_s):
         connection = connect(home)
         try:
             connection.begin()
             yield connection
-            connection.commit()
+            _commit(connection, home.store)
         finally:
             # Closing without a commit rolls back.
             connection.close()
@@ -74,12 +81,12 @@ def prepare(connection: "DuckDBPyConnection", path: Path) -> None:
     """Make tables and views in an empty database, or check the version of a full one.
 
     Raises:
-        ContractError: the schema is newer than this code.
+        ContractError: the schema is newer or older than this code.
     """
     if not _number(connection, _HAS_META):
         connection.begin()
-        connection.execute(SCHEMA.read_text())
-        connection.execute(VIEWS.read_text())
+        for script in (SCHEMA, DERIVED, LINKS, VIEWS):
+            connection.execute(script.read_text())
         set_meta(connection, "schema_version", str(SCHEMA_VERSION))
         connection.commit()
         return
@@ -90,7 +97,21 @@ def prepare(connection: "DuckDBPyConnection", path: Path) -> None:
             "rsi that wrote it, or point RSI_HOME elsewhere"
         )
     if version < SCHEMA_VERSION:
-        raise IntegrityError(f"{path} has no usable schema version ({version}); restore it from a backup")
+        raise ContractError(
+            f"{path} has schema version {version}, written by an older rsi; this one writes {SCHEMA_VERSION}: "
+            f"point RSI_HOME at a new folder and ingest the traces again (their text lies in {path.parent / 'raw'})"
+        )
+
+
+def _make(home: Home) -> None:
+    """A store that has its name when it is whole: a full disk, or a kill, leaves none."""
+    import duckdb
+
+    with tempfile.TemporaryDirectory(dir=home.root, prefix=".store.") as folder:
+        draft = Path(folder) / home.store.name
+        with duckdb.connect(str(draft)) as connection:
+            prepare(connection, draft)
+        draft.replace(home.store)
 
 
 def set_meta(connection: "DuckDBPyConnection", key: str, value: str) -> None:
@@ -109,8 +130,22 @@ def _number(connection: "DuckDBPyConnection", query: str) -> int:
     return int(rows[0][0]) if rows else 0
 
 
-def _not_opened(path: Path, said: str) -> BusyError | IntegrityError:
+def _commit(connection: "DuckDBPyConnection", path: Path) -> None:
+    import duckdb
+
+    try:
+        connection.commit()
+    except duckdb.Error as error:
+        line = str(error).splitlines()[0]
+        raise TransientError(
+            f"{path} could not be written, and is as it was before: {line}; is the disk full?"
+        ) from None
+
+
+def _not_opened(path: Path, said: str) -> BusyError | IntegrityError | TransientError:
     line = said.splitlines()[0] if said else "no reason given"
+    if not path.exists():
+        return TransientError(f"{path} could not be made: {line}; is the disk full?")
     if "lock" in said.lower():
         return BusyError(f"{path} is open in another program; close it and try again ({line})")
     return IntegrityError(f"{path} cannot be opened as a DuckDB file: {line}; restore it from a backup")

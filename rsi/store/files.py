@@ -3,12 +3,14 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Put the names in a folder on the disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -29,7 +31,28 @@ def write_whole(path: Path, data: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write piece by piece, in place of the one there is when all went well; its folder must exist."""
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        with Path(draft).open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        # A temporary file is for its owner only; this one is as others are.
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(draft).chmod(0o666 & ~mask)
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
 
 
 def publish_folder(target: Path, fill: Callable[[Path], None]) -> Path:
@@ -58,5 +81,5 @@ def publish_folder(target: Path, fill: Callable[[Path], None]) -> Path:
         with suppress(OSError):
             shutil.rmtree(draft)
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
     return target

@@ -13,7 +13,8 @@ create table batches (
     records bigint not null
 );
 
--- What one record says about one trace. A trace may come in several parts (OTLP batches); view `traces` joins them.
+-- The trace tables hold what records say, in parts: rows of `rsi.traces.rows`, each with the digest of what it
+-- says, so that what was said before is not stored again. The views of the same names without `_parts` join them.
 create table trace_parts (
     part_uid varchar not null,
     trace_uid varchar not null,
@@ -21,12 +22,15 @@ create table trace_parts (
     format varchar not null,
     native_id varchar not null,
     conversation varchar,
+    user_ref varchar,
     task_id varchar,
     trial bigint,
     agent varchar,
     model varchar,
     version varchar,
     route varchar,
+    release varchar,
+    environment varchar,
     origin varchar not null,
     start_ns bigint,
     end_ns bigint,
@@ -43,23 +47,32 @@ create table trace_parts (
     byte_offset bigint not null
 );
 
-create table spans (
+create table span_parts (
+    part_uid varchar not null,
     span_uid varchar not null,
     trace_uid varchar not null,
     native_id varchar not null,
     native_parent_id varchar,
-    seq bigint not null,
     kind varchar not null,
     name varchar not null,
+    instrumentation varchar,
     start_ns bigint,
     end_ns bigint,
-    start_ts timestamp generated always as (make_timestamp(start_ns // 1000)),
-    end_ts timestamp generated always as (make_timestamp(end_ns // 1000)),
+    time_state varchar not null,
     status varchar not null,
     error varchar,
+    provider varchar,
     model varchar,
+    response_id varchar,
+    finish_reason varchar,
     input_tokens bigint,
     output_tokens bigint,
+    cache_read_tokens bigint,
+    cache_write_tokens bigint,
+    reasoning_tokens bigint,
+    cost_usd double,
+    input_messages varchar[],
+    output_messages varchar[],
     attributes varchar,
     ordinal bigint not null,
     file_id varchar not null,
@@ -67,30 +80,39 @@ create table spans (
     byte_offset bigint not null
 );
 
-create table messages (
+-- A second part of a message is kept only where it says more, or stood earlier.
+create table message_parts (
+    part_uid varchar not null,
     message_uid varchar not null,
     trace_uid varchar not null,
+    at_ns bigint not null,
     seq bigint not null,
     role varchar not null,
+    author varchar,
     content varchar,
     content_state varchar not null,
+    reasoning varchar,
     tool_call_id varchar,
+    size bigint not null,
     ordinal bigint not null,
     file_id varchar not null,
     line bigint not null,
     byte_offset bigint not null
 );
 
--- A call may be told twice, by the model that asked and by the tool that answered; view `tool_calls` joins them.
+-- A call may be told twice, by the model that asked and by the tool that answered.
 create table tool_call_parts (
     part_uid varchar not null,
     call_uid varchar not null,
     trace_uid varchar not null,
+    at_ns bigint not null,
     seq bigint not null,
     native_id varchar,
     name varchar not null,
+    requestor varchar not null,
     arguments varchar,
     arguments_state varchar not null,
+    arguments_raw varchar,
     result varchar,
     status varchar not null,
     ordinal bigint not null,
@@ -104,12 +126,34 @@ create table scores (
     trace_uid varchar not null,
     name varchar not null,
     value double,
+    said varchar,
     correction varchar,
     source varchar not null,
+    annotator varchar,
     basis varchar,
+    target varchar,
     comment varchar,
     ts_ns bigint,
-    ts timestamp generated always as (make_timestamp(ts_ns // 1000)),
+    ordinal bigint not null,
+    file_id varchar not null,
+    line bigint not null,
+    byte_offset bigint not null
+);
+
+-- Scores that were set aside before their trace came: where it turns out to stay, they join the others.
+create table waiting_scores (
+    score_uid varchar not null,
+    trace_uid varchar not null,
+    name varchar not null,
+    value double,
+    said varchar,
+    correction varchar,
+    source varchar not null,
+    annotator varchar,
+    basis varchar,
+    target varchar,
+    comment varchar,
+    ts_ns bigint,
     ordinal bigint not null,
     file_id varchar not null,
     line bigint not null,
@@ -127,19 +171,36 @@ create table ingest_files (
     loaded bigint not null,
     duplicates bigint not null,
     quarantined bigint not null,
-    heldout bigint not null
+    heldout bigint not null,
+    redacted bigint not null
 );
 
 create table quarantine (
     quarantine_uid varchar not null,
     file_id varchar not null,
     uri varchar not null,
+    namespace varchar not null,
+    origin varchar,
     line bigint not null,
     byte_offset bigint not null,
     reason varchar not null,
     detail varchar not null,
     excerpt varchar,
     ordinal bigint not null
+);
+
+-- Refusals that a later reader could take: `rsi quarantine retry`.
+create table quarantine_settled (
+    quarantine_uid varchar not null,
+    settled_at timestamp not null,
+    fate varchar not null,
+    ordinal bigint not null
+);
+
+-- Traces that a person asked to forget: their ids only, so that they do not come back with the next ingest.
+create table deleted_traces (
+    trace_uid varchar not null,
+    deleted_at timestamp not null
 );
 
 -- Traces that were set aside: their ids only, so that later parts and feedback follow them.
@@ -190,4 +251,35 @@ create table ledger (
     output varchar,
     body varchar not null,
     prev varchar not null
+);
+
+-- Copies of what the home keeps under its digests: manifests of banks, verdicts, versions.
+create table banks (
+    bank varchar not null,
+    night varchar not null,
+    tasks bigint not null,
+    by_mode varchar not null,
+    by_expected varchar not null,
+    rejected varchar not null,
+    held_out varchar not null
+);
+
+create table verdicts (
+    verdict varchar not null,
+    night varchar not null,
+    champion varchar not null,
+    candidate varchar not null,
+    role varchar,
+    contract varchar not null,
+    judgement varchar not null,
+    suites varchar not null,
+    clauses varchar not null
+);
+
+create table versions (
+    version varchar not null,
+    parent varchar,
+    base varchar not null,
+    harness varchar not null,
+    adapters varchar not null
 );

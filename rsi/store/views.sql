@@ -1,118 +1,7 @@
--- What analysts and stages read. `…_until(n)` sees only what was ingested up to batch n: a night's input.
-
-create or replace macro traces_until(n) as table
-select
-    trace_uid,
-    any_value(namespace order by part_uid) as namespace,
-    any_value(format order by part_uid) as format,
-    any_value(native_id order by part_uid) as native_id,
-    any_value(conversation order by start_ns, part_uid) as conversation,
-    any_value(task_id order by part_uid) as task_id,
-    any_value(trial order by part_uid) as trial,
-    any_value(agent order by start_ns, part_uid) as agent,
-    any_value(model order by start_ns, part_uid) as model,
-    any_value(version order by start_ns, part_uid) as version,
-    any_value(route order by start_ns, part_uid) as route,
-    any_value(origin order by part_uid) as origin,
-    min(start_ns) as start_ns,
-    max(end_ns) as end_ns,
-    make_timestamp(min(start_ns) // 1000) as start_ts,
-    make_timestamp(max(end_ns) // 1000) as end_ts,
-    any_value(time_state order by start_ns is null, part_uid) as time_state,
-    any_value(input_text order by start_ns, part_uid) as input_text,
-    any_value(output_text order by coalesce(end_ns, start_ns) desc, part_uid) as output_text,
-    any_value(error order by part_uid) as error,
-    any_value(expected order by part_uid) as expected,
-    any_value(metadata order by part_uid) as metadata,
-    any_value(split order by ordinal, part_uid) as split,
-    count(*) as parts,
-    min(ordinal) as ordinal,
-    any_value(file_id order by ordinal, part_uid) as file_id,
-    any_value(line order by ordinal, part_uid) as line,
-    any_value(byte_offset order by ordinal, part_uid) as byte_offset
-from trace_parts
-where ordinal <= n
-group by trace_uid;
-
-create or replace view traces as
-from traces_until(9223372036854775807);
-
--- A part with a result is preferred over one without, one with arguments over one without.
-create or replace macro tool_calls_until(n) as table
-select
-    call_uid,
-    any_value(trace_uid order by part_uid) as trace_uid,
-    min(seq) as seq,
-    any_value(native_id order by part_uid) as native_id,
-    any_value(name order by part_uid) as name,
-    any_value(arguments order by part_uid) as arguments,
-    any_value(arguments_state order by arguments is null, part_uid) as arguments_state,
-    any_value(result order by status = 'no_result', status = 'ok', part_uid) as result,
-    any_value(status order by status = 'no_result', status = 'ok', part_uid) as status,
-    min(ordinal) as ordinal,
-    any_value(file_id order by ordinal, part_uid) as file_id,
-    any_value(line order by ordinal, part_uid) as line,
-    any_value(byte_offset order by ordinal, part_uid) as byte_offset
-from tool_call_parts
-where ordinal <= n
-group by call_uid;
-
-create or replace view tool_calls as
-from tool_calls_until(9223372036854775807);
-
--- One row a trace. The first rule that has something to say decides: a reward (the whole of it), the route
--- (its score, else its correction against the route taken), feedback, any other score, an error of the run.
--- Several scores under one rule: the lowest stands.
-create or replace macro outcomes_until(n) as table
-with judged as (
-    select
-        s.trace_uid,
-        case
-            when s.name = 'reward' or suffix(s.name, '_reward') then 1
-            when s.name = 'route' then 2
-            when s.name = 'feedback' then 3
-            else 4
-        end as place,
-        s.name as score_name,
-        coalesce(
-            s.value,
-            case when s.name = 'route' then (s.correction = coalesce(t.route, 'none'))::int end
-        ) as value
-    from scores s
-    join traces_until(n) t using (trace_uid)
-    where s.ordinal <= n
-),
-decided as (
-    select
-        trace_uid,
-        min(place) as place,
-        arg_min({'score_name': score_name, 'value': value}, (place, value, score_name)) as said
-    from judged
-    where value is not null
-    group by trace_uid
-)
-select
-    t.trace_uid,
-    case
-        when d.place = 1 then if(d.said.value >= 0.999, 'pass', 'fail')
-        when d.place is not null then if(d.said.value >= 0.5, 'pass', 'fail')
-        when t.error is not null then 'fail'
-        else 'unknown'
-    end as outcome,
-    case
-        when d.place = 1 then 'reward score'
-        when d.place = 2 then 'route score'
-        when d.place = 3 then 'feedback score'
-        when d.place = 4 then 'other score'
-        when t.error is not null then 'error'
-    end as rule,
-    d.said.score_name as score_name,
-    d.said.value as value
-from traces_until(n) t
-left join decided d using (trace_uid);
+-- Questions that analysts ask, over the tables of `derived.sql`. Columns are documented in `comments.sql`.
 
 create or replace view v_outcomes as
-from outcomes_until(9223372036854775807);
+from outcomes;
 
 create or replace view v_failures as
 select
@@ -122,36 +11,91 @@ from v_outcomes o
 join traces t using (trace_uid)
 where o.outcome = 'fail';
 
+-- Calls of models, each once, whoever recorded them.
 create or replace view v_llm_calls as
 select
-    s.span_uid, s.trace_uid, s.seq, s.name, s.model, s.status, s.error, s.input_tokens, s.output_tokens, s.start_ts,
-    (s.end_ns - s.start_ns) / 1e6 as ms, t.agent, t.version, t.origin
+    s.span_uid, s.trace_uid, s.name, s.provider, s.model, s.status, s.error, s.finish_reason, s.input_tokens, s.output_tokens,
+    s.cache_read_tokens, s.cache_write_tokens, s.reasoning_tokens, s.cost_usd, s.start_ts,
+    (s.end_ns - s.start_ns) / 1e6 as ms, s.instrumentation, s.response_id, t.agent, t.version, t.route, t.origin, t.conversation
 from spans s
-left join traces t using (trace_uid)
+join span_links l on l.span_uid = s.span_uid and l.dup_of is null
+left join traces t on t.trace_uid = s.trace_uid
 where s.kind = 'llm';
 
+-- Calls of tools, each once: a resumed session tells the calls of the one before it again, under the same ids.
 create or replace view v_tool_calls as
+with told as (
+    from tool_calls
+    qualify
+        trace_uid = first_value(trace_uid) over (
+            partition by
+                -- Other producers' ids come again in calls that have nothing to do with each other.
+                if(starts_with(native_id, 'toolu_'), native_id, call_uid), name, arguments
+            order by at_ns, trace_uid
+        )
+)
 select
-    c.call_uid, c.trace_uid, c.seq, c.name, c.status, c.arguments, c.arguments_state, c.result, t.agent, t.version,
-    t.task_id, t.trial, o.outcome
-from tool_calls c
+    c.call_uid, c.trace_uid, c.seq, c.name, c.requestor, c.status, c.arguments, c.arguments_state, c.arguments_raw, c.result,
+    t.agent, t.version, t.task_id, t.trial, t.start_ts, o.outcome
+from told c
 left join traces t using (trace_uid)
-left join v_outcomes o using (trace_uid);
+left join outcomes o using (trace_uid);
 
+-- `seq` counts from 0 in the order in which things were said.
 create or replace view v_conversation as
-select trace_uid, seq, role, content, content_state, tool_call_id
-from messages
-order by trace_uid, seq, message_uid;
+select
+    trace_uid, row_number() over (partition by trace_uid order by at_ns, seq, message_uid) - 1 as seq, role, author, content,
+    content_state, reasoning, tool_call_id, message_uid
+from messages;
+
+create or replace view v_trace_tree as
+select
+    s.trace_uid, s.span_uid, l.parent_uid, l.depth, l.link_state, s.kind, s.name, s.status, s.error, s.model, s.start_ts,
+    (s.end_ns - s.start_ns) / 1e6 as ms, s.input_tokens, s.output_tokens, l.dup_of
+from spans s
+join span_links l using (span_uid);
+
+-- Tokens and cost by version and day; each call once.
+create or replace view v_usage as
+select
+    version, start_ts::date as day, origin, provider, model, count(*) as calls, count(*) filter (status = 'error') as errors,
+    sum(input_tokens)::bigint as input_tokens, sum(output_tokens)::bigint as output_tokens,
+    sum(cache_read_tokens)::bigint as cache_read_tokens, sum(reasoning_tokens)::bigint as reasoning_tokens,
+    sum(cost_usd) as cost_usd, count(distinct trace_uid) as traces, avg(ms) as mean_ms
+from v_llm_calls
+group by all;
+
+create or replace view v_feedback as
+select
+    s.trace_uid, s.name, s.value, s.said, s.correction, s.source, s.annotator, s.basis, s.target, s.comment,
+    make_timestamp(s.ts_ns // 1000) as ts, t.version, t.route, t.agent, t.conversation, t.input_text, t.output_text
+from scores s
+left join traces t using (trace_uid)
+where s.source in ('human', 'end_user', 'label');
+
+-- What was recorded more than once, and what is counted in its place.
+create or replace view v_duplicates as
+select
+    l.trace_uid, l.span_uid, l.dup_of, l.dup_rule, s.name, s.instrumentation, k.name as kept_name,
+    k.instrumentation as kept_instrumentation, s.input_tokens, s.output_tokens
+from span_links l
+join spans s using (span_uid)
+left join spans k on k.span_uid = l.dup_of
+where l.dup_of is not null;
+
+-- What no reader could take and nobody has settled since.
+create or replace view v_quarantine as
+from quarantine anti join quarantine_settled using (quarantine_uid);
 
 -- One row a file, also for files that could not be opened (their counts are null).
 create or replace view v_ingest_health as
 with refused as (
     select file_id, any_value(uri) as uri, sum(n)::bigint as refusals, string_agg(reason || ' ' || n, ', ' order by reason) as reasons
-    from (select file_id, uri, reason, count(*) as n from quarantine group by all)
+    from (select file_id, uri, reason, count(*) as n from v_quarantine group by all)
     group by file_id
 )
 select
-    coalesce(f.uri, r.uri) as uri, f.ingested_at, f.bytes, f.read, f.loaded, f.duplicates, f.quarantined, f.heldout,
+    coalesce(f.uri, r.uri) as uri, f.ingested_at, f.bytes, f.read, f.loaded, f.duplicates, f.quarantined, f.heldout, f.redacted,
     coalesce(r.refusals, 0) as refusals, r.reasons
 from ingest_files f
 full join refused r using (file_id);

@@ -10,6 +10,7 @@
 import json
 import math
 import re
+from itertools import accumulate
 
 import orjson
 
@@ -17,7 +18,10 @@ from rsi.traces.rows import Json, JsonObject, Reason, Refusal
 
 MAX_DEPTH = 100
 _ODD = re.compile("[\x00\ud800-\udfff]")
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _INT64_DIGITS = 18
+_STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_OTHER = bytes(one for one in range(256) if one not in _STEP)
 
 
 def decode(body: bytes) -> Json | Refusal:
@@ -30,7 +34,7 @@ def decode(body: bytes) -> Json | Refusal:
         if isinstance(found, Refusal):
             return found
         value, odd = found[0], True
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _deeper(value, MAX_DEPTH):
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _deeper(body, MAX_DEPTH):
         return Refusal(Reason.TOO_DEEP, f"nested deeper than {MAX_DEPTH} levels")
     return clean(value) if odd else value
 
@@ -94,17 +98,13 @@ def _int(text: str) -> int | float | None:
     return int(text) if len(text.lstrip("-")) <= _INT64_DIGITS else _float(text)
 
 
-def _deeper(value: Json, limit: int) -> bool:
-    """Whether containers are nested deeper than `limit`, without recursion."""
-    level: list[Json] = [value]
-    for _ in range(limit):
-        inner: list[Json] = []
-        for one in level:
-            if isinstance(one, dict):
-                inner.extend(one.values())
-            elif isinstance(one, list):
-                inner.extend(one)
-        level = [one for one in inner if isinstance(one, dict | list)]
-        if not level:
-            return False
-    return True
+def _deeper(body: bytes, limit: int) -> bool:
+    """Whether brackets are nested deeper than `limit`. Those inside strings may hide some: a quick look first.
+
+    What is hidden so fails later, where it is written, and is refused there.
+    """
+    return _depth(body) > limit and _depth(_STRING.sub(b"", body)) > limit
+
+
+def _depth(body: bytes) -> int:
+    return max(accumulate(map(_STEP.__getitem__, body.translate(None, _OTHER))), default=0)

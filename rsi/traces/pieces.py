@@ -1,29 +1,33 @@
 """A file cut into records, in bounded memory: one a line (NDJSON) or one a JSON value (documents and arrays).
 
-Nothing here knows formats. A piece has its line, its byte offset in the decompressed text and its bytes; what
-is too long, cut or no JSON at all is a flaw, and reading goes on behind it.
+Nothing here knows formats but archives. What a file is, its content decides: how it is compressed, and whether it
+holds lines or documents; its name helps where the content may be either. A piece has its line, its byte offset in
+the decompressed text and its bytes; what is too long, cut or no JSON at all is a flaw, and reading goes on behind it.
 """
 
-import gzip
 import re
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import IO
 
+from rsi.traces import archives, packed
 from rsi.traces.rows import Reason
 from rsi.traces.values import Cut, Flaw, Piece, values
 
 BLOCK = 1 << 20
-MAX_RECORD = 16 << 20
+MAX_RECORD = 32 << 20
 OPEN = ".open"
-DOCUMENTS = (".json",)
+DOCUMENTS = (".json", ".traj")
 LINES = (".jsonl", ".ndjson")
+ARCHIVES = (".eval",)
 COMPRESSED = (".gz", ".zst")
 
 _BOM = b"\xef\xbb\xbf"
-_FIRST_LINE = re.compile(rb"\s*(?:\{\s*\n|\[)")
+_WIDE = (b"\xff\xfe", b"\xfe\xff")
+_SAMPLE = 1 << 16
+"""Bytes that are looked at to tell lines from documents."""
+_MARK = re.compile(rb"\s*[{\[]")
 
 
 @dataclass(frozen=True)
@@ -34,27 +38,34 @@ class Left:
 
 
 def taken(path: Path) -> bool:
-    """Whether ingest reads files of that name: .json, .jsonl, .ndjson, also with .gz, .zst or .open."""
-    return _ending(path) in (*DOCUMENTS, *LINES)
+    """Whether ingest reads files of that name in a folder.
+
+    They are .json, .traj, .jsonl, .ndjson and .eval, also with .gz, .zst or .open.
+    """
+    return _ending(path) in (*DOCUMENTS, *LINES, *ARCHIVES)
+
+
+def looks_like_json(path: Path) -> bool:
+    """Whether a file of any name begins as one that can be read."""
+    head, _ = _head(packed.blocks(path, BLOCK))
+    return _MARK.match(head.removeprefix(_BOM)) is not None or head.startswith(archives.MAGIC)
 
 
 def pieces(path: Path) -> Iterator[Piece | Flaw | Left]:
-    """The records of a file, in order. Never raises for what is in the file.
-
-    Lines that are blank are no records. A file of lines that begins like a document (an array, or a brace
-    alone on its line) is read as one.
-    """
-    blocks = _blocks(path)
-    head = next(blocks, b"")
-    if isinstance(head, Flaw):
-        yield head
+    """The records of a file, in order. Never raises for what is in the file. Blank lines are no records."""
+    head, blocks = _head(packed.blocks(path, BLOCK))
+    if head.startswith(archives.MAGIC):
+        yield from archives.records(path, MAX_RECORD)
         return
-    head = head.removeprefix(_BOM) if (skipped := head.startswith(_BOM)) else head
-    start = len(_BOM) if skipped else 0
-    if _ending(path) in DOCUMENTS or _FIRST_LINE.match(head):
-        yield from values(_chain(head, blocks), start, MAX_RECORD)
+    if head.startswith(_WIDE):
+        yield Flaw(1, 0, Reason.NOT_UTF8, "the file is UTF-16; expected UTF-8: convert it first", head[:200])
+        return
+    start = len(_BOM) if head.startswith(_BOM) else 0
+    text = _chain(head[start:], blocks)
+    if path.name.endswith(OPEN) or not _is_document(head[start:], _ending(path)):
+        yield from _lines(text, start, path.name.endswith(OPEN))
     else:
-        yield from _lines(_chain(head, blocks), start, path.name.endswith(OPEN))
+        yield from values(text, start, MAX_RECORD)
 
 
 def _ending(path: Path) -> str:
@@ -64,35 +75,47 @@ def _ending(path: Path) -> str:
     return Path(name).suffix.lower()
 
 
+def _head(blocks: Iterator[bytes | Flaw]) -> tuple[bytes, Iterator[bytes | Flaw]]:
+    """The first bytes, as many as are looked at, and the blocks behind them."""
+    head = b""
+    for block in blocks:
+        if isinstance(block, Flaw):
+            return head, iter([block])
+        head += block
+        if len(head) >= _SAMPLE:
+            break
+    return head, blocks
+
+
+def _is_document(head: bytes, ending: str) -> bool:
+    """Whether a text is to be cut by its brackets, and not by its lines.
+
+    It is where it begins with an array, where most of its lines are no whole objects (they belong to printed
+    documents), and where several objects share a line.
+    """
+    text = head[:_SAMPLE].lstrip()
+    if not text.startswith(b"{"):
+        return text.startswith(b"[") or ending not in LINES
+    lines = [line for one in text.split(b"\n") if (line := one.strip())]
+    if len(text) == _SAMPLE and len(lines) > 1:
+        lines.pop()
+    whole = [line for line in lines if line.startswith(b"{") and line.endswith(b"}")]
+    if len(whole) * 2 == len(lines) or len(lines) == 1:
+        named_lines = ending in LINES
+    else:
+        named_lines = len(whole) * 2 > len(lines)
+    return not named_lines or any(_several(line) for line in whole[:3])
+
+
+def _several(line: bytes) -> bool:
+    """Whether a line holds more than one object."""
+    found = (one for one in values(iter([line]), 0, MAX_RECORD) if isinstance(one, Piece))
+    return len(list(islice(found, 2))) > 1
+
+
 def _chain(head: bytes, blocks: Iterator[bytes | Flaw]) -> Iterator[bytes | Flaw]:
     yield head
     yield from blocks
-
-
-def _blocks(path: Path) -> Iterator[bytes | Flaw]:
-    try:
-        with _opened(path) as file:
-            # A damaged gzip file gives what it has, block by block, before it finds that the rest is missing.
-            read = file.read1 if isinstance(file, gzip.GzipFile) else file.read
-            while block := read(BLOCK):
-                yield block
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        yield Flaw(0, 0, Reason.CUT_STREAM, f"the compressed stream is damaged or ends early: {error}")
-    except OSError as error:
-        damaged = path.suffix in COMPRESSED and error.errno is None
-        reason = Reason.CUT_STREAM if damaged else Reason.UNREADABLE
-        yield Flaw(0, 0, reason, str(error).splitlines()[0])
-
-
-def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
-    if path.suffix == ".gz":
-        return gzip.GzipFile(path, "rb")
-    if path.suffix == ".zst":
-        import pyarrow as pa
-
-        stream: IO[bytes] = pa.input_stream(str(path), compression="zstd")
-        return stream
-    return path.open("rb")
 
 
 def _lines(blocks: Iterator[bytes | Flaw], start: int, is_open: bool) -> Iterator[Piece | Flaw | Left]:

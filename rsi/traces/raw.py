@@ -4,22 +4,34 @@ Both are one file per input, named by its file id (`ingest_files` says which inp
 under their names, before the input is marked as read.
 """
 
+import fcntl
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rsi.records import Split
 from rsi.settings import Home
-from rsi.traces.rows import Place
+from rsi.traces.batch import Batch
+from rsi.traces.detect import read
+from rsi.traces.load import Placed
+from rsi.traces.rows import Rows
+from rsi.traces.split import HELD_OUT
+from rsi.traces.values import Piece
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
+
+DRAFT = ".draft"
+"""How drafts end; their names are hidden."""
 
 
 def raw_path(home: Home, file_id: str) -> Path:
-    """Columns line and byte_offset (of the record, as in the tables) and body (bytes as they stood)."""
+    """Columns line and byte_offset (of the record, as in the tables), body (bytes as they stood) and whole (not so
+    where the body is only a part of the record, the rest being held out or deleted)."""
     return home.raw / f"{file_id}.parquet"
 
 
@@ -35,25 +47,23 @@ class RawText:
         self._home, self._file_id = home, file_id
         self._writer: ParquetWriter | None = None
         self._drafts: dict[Path, Path] = {}
+        self._held: list[int] = []
 
-    def keep(self, records: Iterable[tuple[Place, bytes]]) -> None:
-        """Add records to the Parquet file."""
-        import pyarrow as pa
+    def keep(self, table: "pa.Table") -> None:
+        """Add records (line, byte_offset, body, whole) to the Parquet file."""
         import pyarrow.parquet as pq
 
-        rows = list(records)
-        if not rows:
-            return
-        table = pa.table(
-            {
-                "line": pa.array([place.line for place, _ in rows], pa.int64()),
-                "byte_offset": pa.array([place.byte_offset for place, _ in rows], pa.int64()),
-                "body": pa.array([body for _, body in rows], pa.binary()),
-            }
-        )
         if self._writer is None:
             draft = self._draft(raw_path(self._home, self._file_id))
-            self._writer = pq.ParquetWriter(draft, table.schema, compression="zstd")
+            # Statistics of a column of long texts cost more than its compression, and nobody asks for them.
+            self._writer = pq.ParquetWriter(
+                draft,
+                table.schema,
+                compression="zstd",
+                compression_level=3,
+                use_dictionary=False,
+                write_statistics=False,
+            )
         self._writer.write_table(table)
 
     def hold_out(self, split: Split, bodies: Iterable[bytes]) -> None:
@@ -70,25 +80,118 @@ class RawText:
             with draft.open("rb") as file:
                 os.fsync(file.fileno())
             draft.replace(target)
-        self._drafts.clear()
+        self._let_go()
 
     def abandon(self) -> None:
         """Remove what is not finished."""
         self._close()
         for draft in self._drafts.values():
             draft.unlink(missing_ok=True)
-        self._drafts.clear()
+        self._let_go()
 
     def _close(self) -> None:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
 
+    def _let_go(self) -> None:
+        self._drafts.clear()
+        for handle in self._held:
+            os.close(handle)
+        self._held.clear()
+
     def _draft(self, target: Path) -> Path:
         if target not in self._drafts:
             target.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(
-                dir=target.parent, prefix=f".{target.name}.", delete=False
-            ) as file:
-                self._drafts[target] = Path(file.name)
+            handle, name = tempfile.mkstemp(DRAFT, f".{target.name}.", target.parent)
+            # The lock dies with this process, and then says that the draft is nobody's.
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            self._held.append(handle)
+            self._drafts[target] = Path(name)
         return self._drafts[target]
+
+
+def sweep(home: Home) -> None:
+    """Remove drafts whose ingest was killed; the caller holds the store lock, under which drafts are begun."""
+    folders = (home.raw, *(home.heldout / split.value for split in HELD_OUT))
+    for path in (one for folder in folders for one in folder.glob(f".*{DRAFT}")):
+        with suppress(OSError), path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+
+
+def keep(files: Mapping[int, RawText], batch: Batch, placed: Sequence[Placed]) -> None:
+    """The text of a batch: each record once, but of those that are held out or deleted the other parts only."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    aside = {one.record for one in placed if one.deleted or one.side in HELD_OUT}
+    records = batch.records
+    wanted = pc.greater(pc.binary_length(records["body"]), 0)
+    if aside:
+        wanted = pc.and_not(wanted, pc.is_in(records["record"], pa.array(sorted(aside), pa.int64())))
+    parts = _Parts(batch)
+    split = _kept(batch, placed, aside, parts) if aside else {}
+    for number, raw in files.items():
+        mine = pc.and_(wanted, pc.equal(records["file"], number)) if len(files) > 1 else wanted
+        kept = records.select(["line", "byte_offset", "body"]).filter(mine)
+        kept = kept.append_column("whole", pa.array([True] * kept.num_rows, pa.bool_()))
+        if number in split:
+            kept = pa.concat_tables([kept, pa.Table.from_pylist(split[number], schema=kept.schema)])
+        if kept.num_rows:
+            raw.keep(kept)
+    for side in HELD_OUT:
+        bodies: dict[int, list[bytes]] = {}
+        for one in placed:
+            if one.side == side and not one.deleted:
+                bodies.setdefault(one.file, []).append(parts.text(one))
+        for number, ones in bodies.items():
+            files[number].hold_out(side, ones)
+
+
+def _kept(
+    batch: Batch, placed: Sequence[Placed], aside: set[int], parts: "_Parts"
+) -> dict[int, list[dict[str, int | bytes]]]:
+    """By file, the parts that stay of records of which others go."""
+    found: dict[int, list[dict[str, int | bytes]]] = {}
+    for one in placed:
+        if one.record not in aside or one.deleted or one.side in HELD_OUT:
+            continue
+        part = parts.of(one)
+        if part:
+            line, offset = (batch.records[name][one.record].as_py() for name in ("line", "byte_offset"))
+            row: dict[str, int | bytes] = {"line": line, "byte_offset": offset, "body": part, "whole": False}
+            found.setdefault(one.file, []).append(row)
+    return found
+
+
+class _Parts:
+    """Texts of what records of a batch say of one trace each."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+        self._files = {one.number: one for one in batch.files}
+        self._record = -1
+        self._again: dict[str, bytes | None] = {}
+
+    def of(self, one: Placed) -> bytes | None:
+        """The part of a record about several traces; null of others, and of refusals."""
+        part = self._batch.units["part"][one.unit].as_py()
+        trace_uid = self._batch.units["trace_uid"][one.unit].as_py()
+        if part is not None or trace_uid is None:
+            return None if part is None else bytes(part)
+        if one.record != self._record:
+            # Units come by record, so that each is read again at most once.
+            self._record, self._again = one.record, self._read(one)
+        return self._again.get(trace_uid)
+
+    def text(self, one: Placed) -> bytes:
+        """The part, else the whole record."""
+        part = self.of(one)
+        return bytes(self._batch.records["body"][one.record].as_py()) if part is None else part
+
+    def _read(self, one: Placed) -> dict[str, bytes | None]:
+        records = self._batch.records
+        line, offset, body = (records[name][one.record].as_py() for name in ("line", "byte_offset", "body"))
+        _, found = read(Piece(line, offset, body), self._files[one.file].place(line, offset))
+        return {rows.trace_uid: rows.part for rows in reversed(found) if isinstance(rows, Rows)}

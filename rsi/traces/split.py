@@ -3,7 +3,8 @@
 The key is the deployment's secret, so that nobody who writes traffic can choose the side. What one
 conversation holds stays together; without a session, each trace is one of its own. The side of a trace is
 decided once: later parts of it and feedback about it follow (`rsi.traces.load`). Feedback that comes before
-its trace is placed by the trace's id, which is the same side unless the trace turns out to have a session.
+its trace is placed by the trace's id, which is the same side unless the trace turns out to have a session: then
+its rows go to the trace's side when the trace comes, its text stays where it is.
 
 Gate takes the low end of the hash and vault the high end, so that larger shares only take from train and dev.
 """

@@ -1,10 +1,10 @@
-"""The gateway's spool: append-only NDJSON segments in the inbox, written by one process.
+"""A spool: append-only NDJSON segments in the inbox, written by one process; the gateway and the receiver have one.
 
 A segment is ``<name>-<utc stamp>-<pid>-<n>.ndjson.open`` while it grows and loses ``.open`` when it is
 full, old or closed. Each record is one line, handed to the OS before `append` returns, so that the death of
-the process costs at most the line it was writing; fsync comes with the rename. The writer holds `flock` on
-its segment: a segment that can be locked has lost its writer, whatever became of the pid in its name (pids
-come back, in a container always).
+the process costs at most the line it was writing; fsync comes with the rename, or with `sync`. The writer
+holds `flock` on its segment: a segment that can be locked has lost its writer, whatever became of the pid in its
+name (pids come back, in a container always).
 """
 
 import fcntl
@@ -19,6 +19,7 @@ import orjson
 
 from rsi.errors import TransientError
 from rsi.ports import Clock, SystemClock
+from rsi.store.files import sync_folder
 
 OPEN = ".open"
 """Suffix of a segment that is being written."""
@@ -45,6 +46,10 @@ class Spool:
         self._lock = threading.Lock()
         self._segment: _Segment | None = None
         self._opened = 0
+        self._unsynced = False
+        """Whether a segment was closed without its fsync."""
+        self._unnamed = False
+        """Whether the folder was not synced since a segment was opened."""
         inbox.mkdir(parents=True, exist_ok=True)
 
     @property
@@ -59,7 +64,11 @@ class Spool:
         Raises:
             TransientError: the disk refused (full, gone); the segment ends with the last whole line.
         """
-        line = orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
+        self.append_line(orjson.dumps(record))
+
+    def append_line(self, line: bytes) -> None:
+        """`append` for a record that is JSON on one line already."""
+        line += b"\n"
         with self._lock:
             if self._segment and self._segment.size and self._segment.size + len(line) > self._max_bytes:
                 self._finish()
@@ -68,6 +77,31 @@ class Spool:
                 self._segment.write(line)
             except OSError as error:
                 raise self._refused(len(line), error) from error
+
+    def sync(self) -> None:
+        """Return when all that was appended before is on the disk, and would be found there after a power cut.
+
+        Raises:
+            TransientError: that is not known of some of it.
+        """
+        with self._lock:
+            failed, self._unsynced = self._unsynced, False
+            unnamed, self._unnamed = self._unnamed, False
+            # Another thread may close the segment meanwhile, which syncs it too.
+            handle = self._segment.duplicate() if self._segment else None
+        try:
+            if handle is not None:
+                os.fsync(handle)
+            if unnamed:
+                sync_folder(self._inbox)
+        except OSError as error:
+            self._unnamed = self._unnamed or unnamed
+            raise TransientError(f"could not sync the spool in {self._inbox}: {error.strerror}") from error
+        finally:
+            if handle is not None:
+                os.close(handle)
+        if failed:
+            raise TransientError(f"a segment in {self._inbox} was closed without being synced")
 
     def rotate(self) -> Path | None:
         """Close the open segment; the next record opens another. Its path, if there was one."""
@@ -91,6 +125,7 @@ class Spool:
         try:
             return segment.finish() if segment else None
         except OSError as error:
+            self._unsynced = True
             raise TransientError(
                 f"could not close {segment.path if segment else self._inbox}: {error.strerror}; its lines "
                 "are written, and the next start of the gateway hands it to ingest"
@@ -100,7 +135,7 @@ class Spool:
         segment = self._segment
         if segment and segment.torn:
             segment.abandon()
-            self._segment = None
+            self._segment, self._unsynced = None, True
         where = segment.path if segment else self._inbox
         return TransientError(
             f"could not write a record of {size} bytes to {where}: {error.strerror}; the lines before it are "
@@ -114,6 +149,7 @@ class Spool:
             stem = f"{self._name}-{now:%Y%m%dT%H%M%SZ}-{os.getpid()}-{self._opened}.ndjson"
             segment = _Segment.create(self._inbox / stem, now)
             if segment:
+                self._unnamed = True
                 return segment
 
 
@@ -156,6 +192,10 @@ class _Segment:
                 self.torn = True
             raise
         self.size += len(line)
+
+    def duplicate(self) -> int:
+        """Another handle of the file."""
+        return os.dup(self._handle)
 
     def finish(self) -> Path | None:
         """Sync, close and give the final name; a segment without a record is removed."""

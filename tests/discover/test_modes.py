@@ -13,7 +13,7 @@ from rsi.settings import Deployment, Home, Traces
 from rsi.statistics.intervals import wilson
 from rsi.store.database import last_ordinal, store_batch
 from tests.discover.facts_made import call, facts, routed
-from tests.traces.inputs import CLOCK, SAMPLES, correction, load, request, rows, write_lines
+from tests.traces.inputs import CLOCK, correction, load, request, rows, write_lines
 
 OLD, NEW = "old", "new"
 
@@ -196,31 +196,3 @@ def test_storing_a_night_twice_replaces_it(home: Home) -> None:
         ("2026-01-02", 1, "route:L2->L0", "ongoing", 19),
         ("2026-01-02", 2, "error:gone", "new", 1),
     ]
-
-
-def test_the_snapshot_gives_the_same_modes(home: Home) -> None:
-    """Discover may read either."""
-    from rsi.store.snapshot import open_snapshot, refresh
-
-    load(home, SAMPLES)
-    refresh(home, CLOCK)
-    with store_batch(home, CLOCK, "test") as connection:
-        from_store = discover(connection, Deployment(), "n", 99, None, "v")
-    with open_snapshot(home) as connection:
-        assert discover(connection, Deployment(), "n", 99, None, "v") == from_store
-    found = {mode.signature: (mode.count, mode.opportunities) for mode in from_store.modes}
-    assert found == {
-        "route:L2->L0": (1, 1),
-        "route:L3->none": (1, 1),
-        "correction:feedback": (1, 3),
-        "outcome:feedback:label": (1, 3),
-        "outcome:correct:label fail": (1, 1),
-        "error:engine out of memory": (1, 21),
-        "error:the model is overloaded": (1, 21),
-        "error:upstream timeout": (1, 21),
-        "tool_error:water:valve # is closed": (1, 1),
-        "tool_error:renew:at most # weeks are allowed": (1, 2),
-        "missing_action:renew": (1, 2),
-        "missing_action:get_reader": (1, 2),
-        "wrong_arguments:renew:weeks": (1, 2),
-    }

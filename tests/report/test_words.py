@@ -1,11 +1,22 @@
 import html
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsi.report.words import LIMIT, inert_html, inert_markdown, p_value, percent, plural, points, tidy
+from rsi.report.words import (
+    LIMIT,
+    inert_html,
+    inert_markdown,
+    inert_terminal,
+    p_value,
+    percent,
+    plural,
+    points,
+    tidy,
+)
 from tests.report.example import HOSTILE
 
 
@@ -61,3 +72,22 @@ def test_hostile_text_is_shown_and_does_nothing() -> None:
 
     assert "<script" not in shown and "](" not in shown and "https:" not in shown and "\u202e" not in shown
     assert "alert(1)" in shown
+
+
+@given(st.text())
+def test_terminal_text_commands_nothing(text: str) -> None:
+    """Only line ends and tabs are left of what controls; what is harmless stays as it is, and none of it is lost."""
+    shown = inert_terminal(text)
+
+    left = {
+        c for c in shown if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in "\u202e\u2066\u200f"
+    }
+    assert left <= {"\n", "\t"}
+    assert len(shown) >= len(text)
+    assert inert_terminal(shown) == shown
+    shown.encode()
+
+
+def test_terminal_commands_become_visible() -> None:
+    """As the symbols of their codes."""
+    assert inert_terminal("\x1b[31m\r\x9b\u202e\x7f é 日本 👩‍🔬") == "␛[31m␍\\u009b\\u202e␡ é 日本 👩‍🔬"

@@ -2,12 +2,13 @@
 
 import multiprocessing
 import os
+import resource
 import signal
 from pathlib import Path
 
 import pytest
 
-from rsi.errors import BusyError, ContractError, IntegrityError
+from rsi.errors import BusyError, ContractError, IntegrityError, TransientError
 from rsi.settings import Home
 from rsi.store.database import SCHEMA_VERSION, connect, last_ordinal, store_batch
 from rsi.store.locks import hold
@@ -29,15 +30,25 @@ def test_a_new_store_has_its_tables_and_views(home: Home) -> None:
             }
     assert {
         "trace_parts",
-        "spans",
-        "messages",
+        "span_parts",
+        "message_parts",
         "tool_call_parts",
         "scores",
         "ingest_files",
         "quarantine",
     } <= names
     assert {"failure_modes", "tasks", "ledger", "meta"} <= names
-    assert {"traces", "tool_calls", "v_outcomes", "v_failures", "v_llm_calls", "v_tool_calls"} <= views
+    assert {
+        "traces",
+        "spans",
+        "messages",
+        "tool_calls",
+        "span_links",
+        "v_outcomes",
+        "v_failures",
+        "v_llm_calls",
+        "v_tool_calls",
+    } <= views
     assert {"v_conversation", "v_ingest_health"} <= views
     assert rows(home, "select value from meta where key = 'schema_version'") == [(str(SCHEMA_VERSION),)]
 
@@ -80,7 +91,7 @@ def test_a_store_written_by_a_newer_rsi_is_refused(home: Home) -> None:
     """With both versions in the message."""
     with store_batch(home, CLOCK, "test") as connection:
         connection.execute("update meta set value = '999' where key = 'schema_version'")
-    with pytest.raises(ContractError, match=r"version 999.*knows up to 1"):
+    with pytest.raises(ContractError, match=r"version 999.*knows up to 2"):
         connect(home)
 
 
@@ -106,3 +117,29 @@ def test_the_last_ordinal_is_that_of_the_last_batch_with_something_new(home: Hom
         ("chat", 1, 1),
         ("tau", 2, 2),
     ]
+
+
+def full_disk(home: Home, size: int, insert: bool) -> None:
+    """Files may not grow beyond `size` bytes."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    if insert:
+        connect(home).close()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    try:
+        with store_batch(home, CLOCK, "test") as connection:
+            connection.execute("insert into meta select 'key', uuid()::varchar from range(100000)")
+    except TransientError as error:
+        os._exit(9 if "is the disk full?" in str(error) else 1)
+    os._exit(2)
+
+
+@pytest.mark.parametrize("insert", [False, True], ids=["made", "written"])
+def test_a_full_disk_leaves_the_store_as_it_was(home: Home, insert: bool) -> None:
+    """Also where there was none: the next time, with room, all is well."""
+    size = 600_000 if insert else 10_000
+    process = multiprocessing.get_context("spawn").Process(target=full_disk, args=(home, size, insert))
+    process.start()
+    process.join()
+    assert process.exitcode == 9
+    assert home.store.exists() is insert
+    assert rows(home, "select count(*) from meta") == [(1,)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rsi.store.files import publish_folder, write_whole
+from rsi.store.files import publish_folder, whole, write_whole
 
 
 def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
@@ -39,3 +39,22 @@ def test_a_published_folder_is_never_filled_again(tmp_path):
     publish_folder(tmp_path / "made", lambda folder: (folder / "one").write_text("2"))
 
     assert (tmp_path / "made" / "one").read_text() == "1"
+
+
+def test_a_file_written_piece_by_piece_has_its_name_at_the_end(tmp_path):
+    """What there was stands until then, and stays if it fails; others may read it."""
+    path = tmp_path / "answer"
+    path.write_text("old")
+    with whole(path) as file:
+        file.write(b"n")
+        assert path.read_text() == "old"
+        file.write(b"ew")
+    assert path.read_text() == "new"
+    with pytest.raises(ZeroDivisionError), whole(path) as file:
+        file.write(b"half")
+        raise ZeroDivisionError
+
+    assert path.read_text() == "new"
+    assert [one.name for one in tmp_path.iterdir()] == ["answer"]
+    (tmp_path / "plain").write_text("")
+    assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode

@@ -57,7 +57,8 @@ def test_it_answers_what_the_store_answers(home: Home) -> None:
     refresh(home, CLOCK)
     for name in (
         "traces", "spans", "messages", "tool_calls", "scores", "ingest_files", "v_outcomes", "v_failures",
-        "v_llm_calls", "v_tool_calls", "v_conversation", "v_ingest_health", "outcomes_until(1)",
+        "v_llm_calls", "v_tool_calls", "v_conversation", "v_ingest_health", "v_trace_tree", "v_usage",
+        "span_links", "outcomes",
     ):  # fmt: skip
         question = f"from {name} order by all"
         answer = read(home, question)
@@ -70,7 +71,13 @@ def test_it_holds_no_excerpts_and_nothing_of_what_is_held_out(home: Home) -> Non
     load(home, SAMPLES, deployment=Deployment(split=Splits(gate=0.5, vault=0.4)))
     refresh(home, CLOCK)
     assert read(home, "select count(excerpt), count(*) > 0 from quarantine") == [(0, True)]
-    assert read(home, "select count(*) from heldout_traces") == [(0,)]
+    assert (
+        read(
+            home,
+            "select * from duckdb_tables() where table_name like '%heldout%' or table_name like '%_parts'",
+        )
+        == []
+    )
     assert rows(home, "select count(*) > 0 from heldout_traces") == [(True,)]
     assert b"not json at all" not in home.snapshot.read_bytes()
     assert b"not json at all" in home.store.read_bytes()
@@ -143,4 +150,13 @@ def test_a_damaged_snapshot_is_replaced(home: Home) -> None:
     home.snapshot.write_bytes(b"broken")
     assert refresh(home, CLOCK)
     assert read(home, "select count(*) from traces") == [(2,)]
+    assert not list(home.root.glob(".snapshot.*"))
+
+
+def test_what_a_killed_one_left_is_removed(home: Home) -> None:
+    """It is a copy of the whole store, in which what is deleted later would stay."""
+    load(home, SAMPLES / "chat.jsonl")
+    (home.root / ".snapshot.left").mkdir(parents=True)
+    (home.root / ".snapshot.left" / "store.duckdb").write_bytes(home.store.read_bytes())
+    assert refresh(home, CLOCK)
     assert not list(home.root.glob(".snapshot.*"))

@@ -62,3 +62,13 @@ def test_what_was_read_can_be_written(body: bytes) -> None:
     found = decode(body)
     if not isinstance(found, Refusal):
         orjson.dumps(found)
+
+
+def test_brackets_inside_text_are_no_nesting() -> None:
+    """Colours of a terminal open many and close none."""
+    text = "\x1b[31m" * 500
+    assert decode(orjson.dumps({"traceback": text})) == {"traceback": text}
+    hidden = orjson.dumps({"a": "]" * 500, "b": text})[:-1] + b',"c":' + b"[" * 150 + b"]" * 150 + b"}"
+    found = decode(hidden)
+    assert isinstance(found, Refusal)
+    assert found.reason is Reason.TOO_DEEP

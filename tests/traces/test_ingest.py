@@ -8,15 +8,18 @@ import orjson
 import pyarrow.parquet as pq
 import pytest
 
-from rsi.errors import ContractError
+from rsi.errors import ContractError, TransientError
 from rsi.ids import digest_file
 from rsi.records import Origin
 from rsi.settings import Deployment, Home, Splits
+from rsi.store.files import write_whole
 from rsi.traces import ingest as ingesting
+from rsi.traces.delete import Wanted, delete
 from rsi.traces.ingest import Totals, ingest
+from rsi.traces.pieces import taken
 from tests.traces.inputs import ALL_TRAIN, CLOCK, SAMPLES, chat, correction, load, request, rows, write_lines
 
-TABLES = ("trace_parts", "spans", "messages", "tool_call_parts", "scores", "quarantine")
+TABLES = ("traces", "spans", "messages", "tool_calls", "scores", "quarantine")
 
 
 def content(home: Home) -> list[object]:
@@ -33,15 +36,22 @@ def adds_up(totals: Totals) -> bool:
 def test_the_samples_load_and_the_counts_add_up(home: Home) -> None:
     """A folder is read in order of name; what was refused is counted, not fatal."""
     totals = load(home, SAMPLES)
-    by_name = {Path(one.uri).name: one for one in totals.files}
-    assert list(by_name) == ["broken.jsonl", "chat.jsonl", "gateway.ndjson", "otlp.json", "tau.json"]
-    assert (totals.read, totals.loaded, totals.quarantined) == (
-        15 + 10 + 7 + 5 + 2,
-        4 + 10 + 7 + 3 + 2,
-        11 + 2,
-    )
+    by_name = {Path(one.uri).name: one for one in totals.files if not one.skipped}
+    assert [Path(one.uri).name for one in totals.files if one.skipped] == ["README.md"]
+    assert list(by_name) == sorted(one.name for one in SAMPLES.iterdir() if taken(one))
+    wanted = {
+        "broken.jsonl": (15, 4, 11),
+        "chat.jsonl": (10, 10, 0),
+        "gateway.ndjson": (7, 7, 0),
+        "otlp.json": (5, 3, 2),
+        "tau.json": (2, 2, 0),
+    }
+    for name, counts in wanted.items():
+        one = by_name[name]
+        assert (one.read, one.loaded, one.quarantined) == counts, name
     assert adds_up(totals)
-    assert rows(home, "select sum(read), sum(loaded), sum(quarantined) from ingest_files") == [(39, 26, 13)]
+    sums = (totals.read, totals.loaded, totals.quarantined)
+    assert rows(home, "select sum(read), sum(loaded), sum(quarantined) from ingest_files") == [sums]
 
 
 def test_broken_lines_are_quarantined_with_line_offset_and_reason(home: Home) -> None:
@@ -80,7 +90,7 @@ def test_the_same_file_again_changes_nothing(home: Home, tmp_path: Path) -> None
     copy = tmp_path / "other.ndjson"
     copy.write_bytes((SAMPLES / "gateway.ndjson").read_bytes())
     totals = load(home, SAMPLES, copy)
-    assert all(one.known for one in totals.files)
+    assert all(one.known or one.skipped for one in totals.files)
     assert totals.read == 0
     assert content(home) == before
     assert rows(home, "select max(ordinal), count(*) from batches") == ordinal
@@ -119,7 +129,10 @@ def test_order_of_files_and_batches_does_not_matter(
     """One batch or many, forward or backward: the same rows."""
     load(home, SAMPLES)
     other = Home(tmp_path / "other")
-    monkeypatch.setattr(ingesting, "BATCH_RECORDS", 2)
+    # Pseudonyms of users are made with the deployment's key.
+    write_whole(other.root / "key", home.key())
+    monkeypatch.setattr(ingesting, "CHUNK_RECORDS", 2)
+    monkeypatch.setattr(ingesting, "BATCH_BYTES", 1)
     load(other, *sorted(SAMPLES.glob("*.json*"), reverse=True), SAMPLES / "gateway.ndjson")
     assert content(other) == content(home)
 
@@ -148,7 +161,7 @@ def test_one_bad_file_never_stops_a_folder(home: Home, tmp_path: Path) -> None:
     assert rows(home, "select uri.split('/')[-1], reason from quarantine order by all") == [
         ("binary.json", "not_json"),
         ("damaged.jsonl.gz", "cut_stream"),
-        ("no.jsonl.zst", "cut_stream"),
+        ("no.jsonl.zst", "cut_line"),
     ]
 
 
@@ -240,7 +253,8 @@ def test_spans_of_a_trace_may_come_in_any_number_of_batches(home: Home, tmp_path
     spans = document["resourceSpans"][0]["scopeSpans"][0]["spans"]
     other = Home(tmp_path / "other")
     for number, span in enumerate(reversed(spans)):
-        resource = {**document["resourceSpans"][0], "scopeSpans": [{"spans": [span]}]}
+        scope = {**document["resourceSpans"][0]["scopeSpans"][0], "spans": [span]}
+        resource = {**document["resourceSpans"][0], "scopeSpans": [scope]}
         load(other, write_lines(tmp_path / f"{number}.jsonl", [{"resourceSpans": [resource]}]))
     questions = (
         "select trace_uid, conversation, agent, model, start_ns, end_ns, input_text, output_text, error, "
@@ -275,7 +289,8 @@ def test_an_interrupted_ingest_is_finished_by_the_next(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batches that were committed stay; the file counts as read only at its end."""
-    monkeypatch.setattr(ingesting, "BATCH_RECORDS", 3)
+    monkeypatch.setattr(ingesting, "CHUNK_RECORDS", 3)
+    monkeypatch.setattr(ingesting, "BATCH_BYTES", 1)
     records = [chat(str(number)) for number in range(10)]
     path = write_lines(tmp_path / "a.jsonl", records)
     real, calls = ingesting.load, []
@@ -302,7 +317,8 @@ def test_two_ingests_at_once_load_everything_once(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The one that comes second finds what the first has loaded, in the middle of a file and at its end."""
-    monkeypatch.setattr(ingesting, "BATCH_RECORDS", 4)
+    monkeypatch.setattr(ingesting, "CHUNK_RECORDS", 4)
+    monkeypatch.setattr(ingesting, "BATCH_BYTES", 1)
     path = write_lines(tmp_path / "a.jsonl", [chat(str(number)) for number in range(10)])
     inner: list[Totals] = []
 
@@ -330,7 +346,7 @@ def test_origin_namespace_and_progress(home: Home, tmp_path: Path) -> None:
         deployment=ALL_TRAIN,
     )
     assert rows(home, "select namespace, origin from traces") == [("elsewhere", "demo")]
-    assert said == [("ingest", 0, 1, ""), ("ingest", 1, 1, "1 loaded, 1 quarantined")]
+    assert (said[0], said[-1]) == (("ingest", 0, 1, ""), ("ingest", 1, 1, "1 loaded, 1 quarantined"))
 
 
 def test_another_origin_makes_no_other_traces(home: Home, tmp_path: Path) -> None:
@@ -380,3 +396,35 @@ def test_feedback_may_come_before_its_trace(home: Home, tmp_path: Path) -> None:
     assert rows(home, "select outcome, rule, score_name from v_outcomes") == [
         ("fail", "route score", "route")
     ]
+
+
+def test_another_bad_record_in_the_same_place_is_another_refusal(home: Home, tmp_path: Path) -> None:
+    """A file that was written anew, or standard input, has the same name and other content."""
+    for number in range(2):
+        totals = load(home, write_lines(tmp_path / "a.jsonl", [{"odd": number}]))
+        assert (totals.quarantined, totals.duplicates) == (1, 0)
+    assert len(rows(home, "select distinct file_id from v_quarantine")) == 2
+
+
+def test_a_deletion_in_the_middle_of_an_ingest_leaves_no_text(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ingest stops without naming what it has drafted; run again, it writes the rest without it."""
+    monkeypatch.setattr(ingesting, "CHUNK_RECORDS", 3)
+    monkeypatch.setattr(ingesting, "BATCH_BYTES", 1)
+    path = write_lines(tmp_path / "a.ndjson", [request(number, session=f"s{number}") for number in range(9)])
+    done: list[int] = []
+
+    def meanwhile(what: str, at: int, total: int, note: str = "") -> None:
+        if note and not done:
+            done.append(delete(home, CLOCK, Wanted(conversation="s1"), "me", deployment=ALL_TRAIN).traces)
+
+    with pytest.raises(TransientError, match="deleted meanwhile"):
+        ingest(home, CLOCK, [path], progress=meanwhile, deployment=ALL_TRAIN)
+    assert done == [1]
+    assert not [one for one in home.raw.iterdir() if one.is_file()]
+    load(home, path)
+    ((file_id,),) = rows(home, "select file_id from ingest_files")
+    bodies = [one["body"] for one in pq.read_table(home.raw / f"{file_id}.parquet").to_pylist()]
+    assert len(bodies) == 8
+    assert not any(b"request 1" in body for body in bodies)

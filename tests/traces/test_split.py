@@ -4,11 +4,16 @@ from pathlib import Path
 
 import orjson
 import pyarrow.parquet as pq
+import pytest
 
 from rsi.records import Split
 from rsi.settings import Deployment, Home, Splits
+from rsi.store.database import store_batch
+from rsi.traces import raw
+from rsi.traces.rows import Place
 from rsi.traces.split import Splitter
-from tests.traces.inputs import SAMPLES, chat, correction, load, request, rows, write_lines
+from rsi.traces.values import Piece
+from tests.traces.inputs import CLOCK, SAMPLES, chat, correction, load, request, rows, write_lines
 
 HALF = Deployment(split=Splits(dev=0.1, gate=0.25, vault=0.25))
 PINNED = "vdvvdggtvttt"
@@ -149,3 +154,49 @@ def test_runs_of_one_task_stay_together(home: Home, tmp_path: Path) -> None:
     load(home, write_lines(tmp_path / "a.jsonl", many), deployment=HALF)
     counts = {count for (count,) in rows(home, "select count(*) from traces group by task_id")}
     assert counts == {2}
+
+
+def test_feedback_before_its_trace_goes_where_the_trace_goes(home: Home, tmp_path: Path) -> None:
+    """The trace's session decides, also where feedback came in an earlier batch: the same rows in any order."""
+    requests = [request(number, session=f"s{number // 2}") for number in range(80)]
+    said = [correction(number, "L1") for number in range(80)]
+    first = write_lines(tmp_path / "feedback.ndjson", said)
+    then = write_lines(tmp_path / "requests.ndjson", requests)
+    load(home, first, deployment=HALF)
+    load(home, then, deployment=HALF)
+    other = Home(tmp_path / "other")
+    other.root.mkdir()
+    (other.root / "key").write_bytes(home.key())
+    load(other, then, deployment=HALF)
+    load(other, first, deployment=HALF)
+    question = "select score_uid, trace_uid from scores order by all"
+    assert rows(home, question) == rows(other, question)
+    assert rows(home, "select count(*) from scores semi join heldout_traces using (trace_uid)") == [(0,)]
+    assert rows(home, "select count(*) from traces anti join scores using (trace_uid)") == [(0,)]
+    assert rows(home, "select count(*) from waiting_scores") == [(0,)]
+
+
+def test_a_document_of_which_a_trace_goes_is_read_again_once(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many traces it is about: here the store knows more than the reader did."""
+    spans = [
+        {"traceId": f"{number + 1:032x}", "spanId": f"{number + 1:016x}", "name": "s"} for number in range(30)
+    ]
+    document = {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
+    load(home, write_lines(tmp_path / "a.jsonl", [document]))
+    with store_batch(home, CLOCK, "test") as connection:
+        connection.execute(
+            "insert into deleted_traces select trace_uid, now()::timestamp from trace_parts limit 1"
+        )
+    real, calls = raw.read, []
+
+    def counted(piece: Piece, place: Place) -> object:
+        calls.append(place)
+        return real(piece, place)
+
+    monkeypatch.setattr(raw, "read", counted)
+    load(home, write_lines(tmp_path / "b.jsonl", [document, chat("x")]))
+    assert len(calls) == 1
+    ((file_id,),) = rows(home, "select file_id from ingest_files where uri like '%b.jsonl'")
+    assert pq.read_table(home.raw / f"{file_id}.parquet").num_rows == 30

@@ -210,3 +210,43 @@ def test_an_inbox_that_cannot_be_written_is_a_transient_error(tmp_path: Path) ->
     spool.append({"n": 1})
     spool.close()
     assert lines(*closed(tmp_path / "inbox")) == [{"n": 1}]
+
+
+def test_sync_puts_the_open_segment_and_its_name_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder only where a segment is new since the last time."""
+    synced: list[int] = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda handle: (synced.append(os.fstat(handle).st_ino), real(handle)))
+    spool = Spool(tmp_path)
+    spool.sync()
+    assert synced == []
+
+    spool.append({"n": 0})
+    assert spool.path is not None
+    segment, folder = spool.path.stat().st_ino, tmp_path.stat().st_ino
+    spool.sync()
+    spool.append_line(b'{"n":1}')
+    spool.sync()
+    assert synced == [segment, folder, segment]
+    spool.append({"n": 2})
+    spool.close()
+    spool.sync()
+    assert synced == [segment, folder, segment, segment]
+    assert lines(*closed(tmp_path)) == [{"n": 0}, {"n": 1}, {"n": 2}]
+
+
+def test_sync_says_so_when_a_segment_was_closed_without_one(tmp_path: Path) -> None:
+    """Once: what is appended after that is synced again."""
+    spool = Spool(tmp_path / "inbox")
+    spool.append({"n": 0})
+    (tmp_path / "inbox").rename(tmp_path / "moved")
+    with pytest.raises(TransientError):
+        spool.rotate()
+    with pytest.raises(TransientError):
+        spool.sync()
+    (tmp_path / "inbox").mkdir()
+    spool.append({"n": 1})
+    spool.sync()
+    assert lines(*tmp_path.glob("moved/*")) == [{"n": 0}]

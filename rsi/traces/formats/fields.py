@@ -2,6 +2,7 @@
 
 import math
 import re
+from ast import literal_eval as python_value
 from datetime import UTC, datetime
 
 import orjson
@@ -12,8 +13,11 @@ from rsi.traces.rows import Json, JsonObject
 _INT64 = 2**63
 _SCALES = ((1e11, 10**9), (1e14, 10**6), (1e17, 10**3))
 """Epoch numbers below the bound are seconds, milliseconds, microseconds; above all, nanoseconds."""
+_WHOLE = re.compile(r"[+-]?\d{1,19}")
 _DIGITS = re.compile(r"[+-]?\d+(\.\d+)?")
 _FRACTION = re.compile(r"\.(\d+)")
+_PYTHON = re.compile(r"\{\s*'")
+_LONGEST_PYTHON = 20_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -24,21 +28,24 @@ def text(value: Json) -> str | None:
 
 def named(value: Json) -> str | None:
     """An id or name: a non-empty string, or a whole number as text; "None" and "null" are nobody's name."""
+    if isinstance(value, str):
+        return value if value.strip() and value not in ("None", "null") else None
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    if isinstance(value, str) and value.strip() and value not in ("None", "null"):
-        return value
     return None
 
 
 def first(record: JsonObject, *keys: str) -> str | None:
     """The first of some keys that holds a name."""
-    return next((found for key in keys if (found := named(record.get(key))) is not None), None)
+    for key in keys:
+        if key in record and (found := named(record[key])) is not None:
+            return found
+    return None
 
 
 def whole(value: Json) -> int | None:
     """A 64-bit whole number, also from text or an integral double; else null."""
-    if isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,19}", value):
+    if isinstance(value, str) and _WHOLE.fullmatch(value):
         value = int(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)
@@ -99,16 +106,26 @@ def parsed(value: Json) -> Json:
     return decode_text(value) if isinstance(value, str) else value
 
 
+def of_python(text: str) -> Json:
+    """A literal of Python, as LangChain's tools log their input; null for what is none, or is no JSON."""
+    if len(text) > _LONGEST_PYTHON:
+        return None
+    try:
+        return decode_text(orjson.dumps(python_value(text)).decode())
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
 def arguments(value: Json) -> tuple[str | None, str]:
     """Arguments of a tool call as canonical JSON of an object, and their state: object, invalid or missing.
 
-    They come as an object, as its JSON text, or as JSON text of JSON text.
+    They come as an object, as its JSON text, as JSON text of JSON text, or as Python writes a dictionary.
     """
     if value is None or value == "":
         return None, "missing"
     for _ in range(2):
         if isinstance(value, str):
-            value = decode_text(value)
+            value = of_python(value) if _PYTHON.match(value) else decode_text(value)
     if isinstance(value, dict):
         return written(value) or "{}", "object"
     return None, "invalid"

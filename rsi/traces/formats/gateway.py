@@ -1,13 +1,24 @@
-"""The gateway's spool: one line a request (``rsi.trace/1``) or a piece of feedback (``rsi.feedback/1``)."""
+"""The gateway's spool: one line a request (``rsi.trace/1``) or a piece of feedback (``rsi.feedback/1``).
+
+Feedback names its trace by the gateway's `trace_id`, or any trace of the store by its `trace_uid`; so a label is
+kept like everything else that somebody said.
+"""
+
+import re
+from dataclasses import replace
 
 from rsi.ids import uid
-from rsi.records import Origin, Score, Span, Trace
-from rsi.traces.formats import conversation, fields
-from rsi.traces.rows import Json, JsonObject, Place, Reason, Refusal, Rows
+from rsi.records import Origin
+from rsi.traces.formats import fields
+from rsi.traces.formats.run import Judgement, Run, Step, rows, score
+from rsi.traces.formats.turns import Turn, last, turns
+from rsi.traces.formats.usage import usage
+from rsi.traces.rows import JsonObject, Place, Reason, Refusal, Rows
 
 NAME = "gateway"
 TRACE = "rsi.trace/1"
 FEEDBACK = "rsi.feedback/1"
+_UID = re.compile(r"[0-9a-f]{32}")
 
 
 def matches(record: JsonObject) -> bool:
@@ -21,116 +32,100 @@ def read(record: JsonObject, place: Place) -> tuple[Rows | Refusal, ...]:
     schema = record["schema"]
     if schema not in (TRACE, FEEDBACK):
         return (Refusal(Reason.UNKNOWN_FORMAT, f"schema {schema!r}; this rsi reads {TRACE} and {FEEDBACK}"),)
+    place = replace(place, namespace=fields.named(record.get("namespace")) or place.namespace)
+    if schema == FEEDBACK:
+        return (_feedback(record, place),)
     native = fields.named(record.get("trace_id"))
     if native is None:
         return (Refusal(Reason.MISSING_FIELD, f"{schema} without trace_id"),)
-    namespace = fields.named(record.get("namespace")) or place.namespace
-    trace_uid = uid(namespace, NAME, native)
-    if schema == FEEDBACK:
-        return (_feedback(record, trace_uid, namespace, native),)
-    return (_trace(record, trace_uid, namespace, native, place.origin),)
+    found = _run(record, native)
+    return (rows(found, NAME, place) if isinstance(found, Run) else found,)
 
 
-def _trace(
-    record: JsonObject, trace_uid: str, namespace: str, native: str, origin: Origin | None
-) -> Rows | Refusal:
+def _run(record: JsonObject, native: str) -> Run | Refusal:
     if not isinstance(record.get("messages"), list):
         return Refusal(Reason.MISSING_FIELD, f"{TRACE} without the list messages")
-    said = record.get("origin")
-    if said is not None and said not in list(Origin):
-        return Refusal(Reason.BAD_VALUE, f"origin {said!r}; expected one of {', '.join(Origin)}")
+    origin = record.get("origin")
+    if origin is not None and origin not in list(Origin):
+        return Refusal(Reason.BAD_VALUE, f"origin {origin!r}; expected one of {', '.join(Origin)}")
     answer, route = fields.table(record.get("answer")), fields.table(record.get("route"))
-    asked = conversation.turns(fields.listing(record.get("messages")))
-    answered = (conversation.turn({"role": "assistant", **answer}),) if answer else ()
+    asked = turns(fields.listing(record.get("messages")))
+    answered = turns([{"role": "assistant", **answer}]) if answer else ()
     start, state = fields.moment(record.get("start_ns"))
-    whole = asked + answered
-    trace = Trace(
-        trace_uid=trace_uid,
-        namespace=namespace,
-        format=NAME,
-        native_id=native,
+    run = Run(
+        native=native,
+        family=NAME,
         conversation=fields.named(record.get("session")),
+        user=fields.named(record.get("user")),
         model=fields.named(record.get("model")),
         version=fields.named(record.get("version")),
         route=fields.named(route.get("role")),
-        origin=Origin(str(said)) if said else origin or Origin.TRAFFIC,
+        origin=Origin(str(origin)) if origin else None,
         start_ns=start,
         end_ns=fields.moment(record.get("end_ns"))[0],
         time_state=state,
-        input_text=conversation.last(asked, "user"),
-        output_text=conversation.last(answered, "assistant"),
+        input_text=last(asked, "user"),
+        output_text=last(answered, "assistant"),
         error=fields.named(record.get("error")),
-        metadata=fields.written({key: answer[key] for key in ("finish_reason",) if key in answer}),
+        metadata={key: answer[key] for key in ("finish_reason",) if key in answer},
     )
-    return Rows(
-        trace_uid=trace_uid,
-        namespace=namespace,
-        native=native,
-        session=trace.conversation,
-        trace=trace,
-        spans=_spans(trace, route, bool(answer), fields.table(record.get("usage"))),
-        messages=conversation.message_rows(trace_uid, whole),
-        tool_calls=conversation.call_rows(trace_uid, whole),
-    )
+    return run._replace(steps=_hops(record, run, route, asked, answered))
 
 
-def _spans(trace: Trace, route: JsonObject, answered: bool, usage: JsonObject) -> tuple[Span, ...]:
+def _hops(
+    record: JsonObject, run: Run, route: JsonObject, asked: tuple[Turn, ...], answered: tuple[Turn, ...]
+) -> tuple[Step, ...]:
     """The two hops. Only the whole request has times; the route hop's milliseconds stay an attribute."""
-    spans = []
-    if route:
-        attributes: Json = route
-        spans.append(
-            Span(
-                span_uid=uid(trace.trace_uid, "route"),
-                trace_uid=trace.trace_uid,
-                native_id="route",
-                seq=0,
-                kind="llm",
-                name="route",
-                status="ok",
-                attributes=fields.written(attributes),
-            )
-        )
-    if answered or trace.error is not None:
-        spans.append(
-            Span(
-                span_uid=uid(trace.trace_uid, "answer"),
-                trace_uid=trace.trace_uid,
-                native_id="answer",
-                seq=1,
-                kind="llm",
-                name="answer",
-                start_ns=trace.start_ns,
-                end_ns=trace.end_ns,
-                status="ok" if trace.error is None else "error",
-                error=trace.error,
-                model=trace.model,
-                input_tokens=fields.whole(usage.get("prompt_tokens")),
-                output_tokens=fields.whole(usage.get("completion_tokens")),
-            )
-        )
-    return tuple(spans)
+    answer = Step(
+        native_id="answer",
+        kind="llm",
+        name="answer",
+        start_ns=run.start_ns,
+        end_ns=run.end_ns,
+        time_state=run.time_state or "missing",
+        status="error" if run.error is not None else "ok" if answered else "unset",
+        error=run.error,
+        model=run.model,
+        finish_reason=fields.named(fields.table(record.get("answer")).get("finish_reason")),
+        usage=usage(record.get("usage")),
+        asked=asked,
+        answered=answered,
+    )
+    if not route:
+        return (answer,)
+    return (Step(native_id="route", kind="llm", name="route", status="ok", attributes=route), answer)
 
 
-def _feedback(record: JsonObject, trace_uid: str, namespace: str, native: str) -> Rows | Refusal:
+def _feedback(record: JsonObject, place: Place) -> Rows | Refusal:
+    native, trace_uid = fields.named(record.get("trace_id")), fields.named(record.get("trace_uid"))
+    if native is not None:
+        trace_uid = uid(place.namespace, NAME, native)
+    elif trace_uid is None:
+        return Refusal(Reason.MISSING_FIELD, f"{FEEDBACK} without trace_id or trace_uid")
+    elif not _UID.fullmatch(trace_uid):
+        return Refusal(Reason.BAD_VALUE, f"trace_uid {trace_uid[:80]!r}; expected 32 hex digits")
     name = fields.named(record.get("name"))
     if name is None:
         return Refusal(Reason.MISSING_FIELD, f"{FEEDBACK} without name")
     value = fields.number(record.get("score"))
     if record.get("score") is not None and (value is None or not 0 <= value <= 1):
         return Refusal(Reason.BAD_VALUE, f"score {record.get('score')!r}; expected a number from 0 to 1")
-    feedback_id = fields.named(record.get("feedback_id"))
-    correction, comment = fields.named(record.get("correction")), fields.text(record.get("comment"))
-    said = feedback_id or uid(name, str(value), correction or "", comment or "", str(record.get("ts_ns")))
-    score = Score(
-        score_uid=uid(namespace, NAME, native, said),
-        trace_uid=trace_uid,
+    said = Judgement(
         name=name,
         value=value,
-        correction=correction,
+        correction=fields.named(record.get("correction")),
         source=fields.named(record.get("source")) or "end_user",
-        comment=comment,
+        annotator=fields.named(record.get("annotator")),
+        basis=fields.named(record.get("basis")),
+        target=fields.named(record.get("target")),
+        comment=fields.text(record.get("comment")),
         ts_ns=fields.moment(record.get("ts_ns"))[0],
+        native_id=fields.named(record.get("feedback_id")),
     )
-    session = fields.named(record.get("session"))
-    return Rows(trace_uid, namespace, native, session=session, scores=(score,))
+    return Rows(
+        trace_uid,
+        place.namespace,
+        native or trace_uid,
+        session=fields.named(record.get("session")),
+        scores=(score(trace_uid, said),),
+    )

@@ -2,32 +2,43 @@
 
 1. ``gen_ai.input.messages``, ``gen_ai.output.messages``, ``gen_ai.system_instructions`` (role and parts), as
    JSON text or structure, on the span or on event ``gen_ai.client.inference.operation.details``;
-2. flattened keys ``gen_ai.prompt.N.role`` … ``gen_ai.completion.N.tool_calls.M.name`` (sorted as numbers,
-   gaps allowed);
-3. ``gen_ai.prompt`` and ``gen_ai.completion``, on the span or on events ``gen_ai.content.prompt`` and
+2. flattened keys: OpenLLMetry's ``gen_ai.prompt.N.role`` … ``gen_ai.completion.N.tool_calls.M.name``, and
+   OpenInference's;
+3. what the Vercel AI SDK, Google's ADK, Langfuse, MLflow and Pydantic AI keep in attributes of their own;
+4. ``gen_ai.prompt`` and ``gen_ai.completion``, on the span or on events ``gen_ai.content.prompt`` and
    ``gen_ai.content.completion``, as JSON text of messages or as plain text;
-4. one event a message: ``gen_ai.{system,user,assistant,tool}.message`` and ``gen_ai.choice``.
+5. one event a message: ``gen_ai.{system,user,assistant,tool}.message`` and ``gen_ai.choice``.
 
-The first that says something is taken; text that was cut and no longer parses says nothing.
+For what was asked and for what was answered the first that says something is taken. Attributes that became
+turns are taken out. Text that was cut and no longer parses is a turn whose state says so.
 """
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from rsi.traces.formats import conversation, fields
-from rsi.traces.formats.conversation import Call, Turn
-from rsi.traces.rows import Json, JsonObject
+from rsi.traces.formats import fields, otel_adk, otel_openinference, otel_vercel
+from rsi.traces.formats.otel_flat import drop, listed
+from rsi.traces.formats.otel_payload import instructions, payload, told
+from rsi.traces.formats.run import Usage
+from rsi.traces.formats.turns import Turn, turns
+from rsi.traces.rows import JsonObject
 
-_FLAT = re.compile(r"gen_ai\.(prompt|completion)\.(\d{1,6})\.(role|content|tool_call_id)")
-_FLAT_CALL = re.compile(r"gen_ai\.(prompt|completion)\.(\d{1,6})\.tool_calls\.(\d{1,6})\.(id|name|arguments)")
-_MESSAGE_EVENT = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message")
+DETAILS = "gen_ai.client.inference.operation.details"
+_SYSTEM, _INPUT, _OUTPUT = "gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.output.messages"
 _CHOICE = "gen_ai.choice"
-_DETAILS = "gen_ai.client.inference.operation.details"
+_ROLES = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
+_PART_KEYS = {"type", "text", "toolUse", "toolResult", "reasoningContent"}
+_PAYLOADS = (
+    ("langfuse.observation.input", "langfuse.observation.output"),
+    ("mlflow.spanInputs", "mlflow.spanOutputs"),
+    ("traceloop.entity.input", "traceloop.entity.output"),
+    ("lmnr.span.input", "lmnr.span.output"),
+)
+_WHOLE = ("pydantic_ai.all_messages", "all_messages_events", "events")
+"""Pydantic AI: all messages of a run, or one event a message."""
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """A span event, or a log record that belongs to a span; a log's body is merged into the attributes."""
 
     name: str
@@ -35,122 +46,166 @@ class Event:
     attributes: JsonObject
 
 
-@dataclass(frozen=True)
-class Said:
-    """A conversation up to the call, and what the model answered."""
+class Content(NamedTuple):
+    """A conversation up to the call, what the model answered, and what the answer says of itself."""
 
     asked: tuple[Turn, ...] = ()
     answered: tuple[Turn, ...] = ()
-
-    @property
-    def turns(self) -> tuple[Turn, ...]:
-        """All of it, in order."""
-        return self.asked + self.answered
+    finish: str | None = None
+    usage: Usage | None = None
 
 
-def said(attributes: JsonObject, events: Sequence[Event]) -> Said:
-    """The conversation of one model call; empty where content was not captured."""
-    details = [event.attributes for event in events if event.name == _DETAILS]
-    for one in (attributes, *details):
-        if (found := _structured(one)).turns:
-            return found
-    if (found := _flattened(attributes)).turns:
+NOTHING = Content()
+
+
+def content(attributes: JsonObject, events: Sequence[Event], of_model: bool) -> Content:
+    """The conversation of one call, taken out of the attributes; empty where content was not captured.
+
+    What is no call of a model (`of_model`), but an agent or a step, tells messages only, no payloads.
+    """
+    found = _structured(attributes)
+    if found is not None and "openinference.span.kind" not in attributes:
         return found
-    blobs = [event.attributes for event in events if event.name.startswith("gen_ai.content.")]
-    for one in (attributes, *blobs):
-        prompt, completion = one.get("gen_ai.prompt"), one.get("gen_ai.completion")
-        found = Said(found.asked + _blob(prompt, "user"), found.answered + _blob(completion, "assistant"))
-    return found if found.turns else _by_event(events)
-
-
-def _structured(attributes: JsonObject) -> Said:
-    system = fields.parsed(attributes.get("gen_ai.system_instructions"))
-    asked = [turn for one in _several(attributes.get("gen_ai.input.messages")) for turn in _message(one)]
-    first = _several(attributes.get("gen_ai.output.messages"))[:1]
-    answered = [turn for one in first for turn in _message(one)]
-    if system and (asked or answered):
-        parts = [system] if isinstance(system, str) else fields.listing(system)
-        text = "\n".join(map(conversation.part_text, parts))
-        asked.insert(0, Turn("system", text, "full" if text else "empty"))
-    return Said(tuple(asked), tuple(answered))
-
-
-def _several(value: Json) -> list[JsonObject]:
-    return fields.tables(fields.parsed(value))
-
-
-def _message(message: JsonObject) -> list[Turn]:
-    """A message with parts as one turn, and one more for each tool result in it."""
-    parts = message.get("parts")
-    if not isinstance(parts, list):
-        return [conversation.turn(message)]
-    role = fields.named(message.get("role")) or "assistant"
-    texts, calls, results = list[str](), list[Call](), list[Turn]()
-    for part in fields.tables(parts):
-        kind = part.get("type")
-        if kind == "tool_call":
-            arguments, state = fields.arguments(part.get("arguments"))
-            name = fields.named(part.get("name")) or "unnamed"
-            calls.append(Call(fields.named(part.get("id")), name, arguments, state))
-        elif kind == "tool_call_response":
-            answer = part.get("response", part.get("result"))
-            text = answer if isinstance(answer, str) else fields.written(answer)
-            state = "absent" if text is None else "full" if text else "empty"
-            results.append(Turn("tool", text, state, answers=fields.named(part.get("id"))))
-        elif text := conversation.part_text(part):
-            texts.append(text)
-    if results and not texts and not calls:
-        return results
-    content = "\n".join(texts) if texts else None
-    return [Turn(role, content, "full" if content else "absent", tuple(calls)), *results]
-
-
-def _flattened(attributes: JsonObject) -> Said:
-    sides: dict[str, dict[int, JsonObject]] = {"prompt": {}, "completion": {}}
-    calls: dict[tuple[str, int], dict[int, JsonObject]] = {}
-    for key, value in attributes.items():
-        if found := _FLAT.fullmatch(key):
-            sides[found[1]].setdefault(int(found[2]), {})[found[3]] = value
-        elif found := _FLAT_CALL.fullmatch(key):
-            sides[found[1]].setdefault(int(found[2]), {})
-            calls.setdefault((found[1], int(found[2])), {}).setdefault(int(found[3]), {})[found[4]] = value
-    for (side, index), ones in calls.items():
-        sides[side][index]["tool_calls"] = [ones[place] for place in sorted(ones)]
-    asked, answered = (
-        tuple(conversation.turn({"role": role, **sides[side][index]}) for index in sorted(sides[side]))
-        for side, role in (("prompt", "user"), ("completion", "assistant"))
-    )
-    return Said(asked, answered[:1])
-
-
-def _blob(value: Json, role: str) -> tuple[Turn, ...]:
-    """JSON text of one message or several, else plain text of one."""
-    if value is None or value == "":
-        return ()
-    inner = fields.parsed(value)
-    messages = [inner] if isinstance(inner, dict) else fields.tables(inner)
-    spoken = [{"role": role, **one} for one in messages if "role" in one or "content" in one]
-    turns = tuple(turn for one in spoken for turn in _message(one))
-    if turns or not isinstance(value, str):
-        return turns
-    return (Turn(role, value, "full"),)
-
-
-def _by_event(events: Sequence[Event]) -> Said:
-    asked, answered = list[Turn](), list[Turn]()
+    sides = [] if found is None else [found]
     for event in events:
-        if found := _MESSAGE_EVENT.fullmatch(event.name):
-            asked.append(_event_turn(event.attributes, found[1]))
-        elif event.name == _CHOICE and not answered:
-            inner = fields.parsed(event.attributes.get("message"))
-            message = inner if isinstance(inner, dict) else event.attributes
-            answered.append(_event_turn(message, "assistant"))
-    return Said(tuple(asked), tuple(answered))
+        if event.name == DETAILS and (detailed := _structured(event.attributes)):
+            sides.append(detailed)
+    sides += _by_prefix(attributes, of_model)
+    if events:
+        sides += _by_event(events)
+    return _merged(sides) if sides else NOTHING
 
 
-def _event_turn(message: JsonObject, role: str) -> Turn:
+def is_content(event: Event) -> bool:
+    """Whether an event tells messages, and nothing else."""
+    name = event.name
+    return name in _ROLES or name in (_CHOICE, DETAILS) or name.startswith("gen_ai.content.")
+
+
+def _structured(attributes: JsonObject) -> Content | None:
+    if _INPUT not in attributes and _OUTPUT not in attributes:
+        return None
+    asked = told(attributes.get(_INPUT), "user")
+    answered = told(attributes.get(_OUTPUT), "assistant")
+    if asked:
+        del attributes[_INPUT]
+    if answered:
+        del attributes[_OUTPUT]
+    if _SYSTEM in attributes and (system := instructions(attributes[_SYSTEM])):
+        del attributes[_SYSTEM]
+        asked = (*system, *asked)
+    return Content(asked, answered)
+
+
+def _by_prefix(attributes: JsonObject, of_model: bool) -> list[Content]:
+    """Every vocabulary whose keys are present."""
+    heads = {key.partition(".")[0] for key in attributes}
+    found = []
+    if "gen_ai" in heads:
+        found.append(_flattened(attributes))
+        if _SYSTEM in attributes and (system := instructions(attributes[_SYSTEM])):
+            del attributes[_SYSTEM]
+            found[0] = found[0]._replace(asked=(*system, *found[0].asked))
+    if "llm" in heads or (of_model and ("input" in heads or "output" in heads)):
+        found.append(Content(*otel_openinference.messages(attributes, of_model)))
+    if "ai" in heads:
+        found.append(Content(*otel_vercel.messages(attributes)))
+    if "gcp" in heads:
+        found.append(Content(*otel_adk.exchange(attributes)))
+    for key in _WHOLE if heads.intersection(("pydantic_ai", *_WHOLE)) else ():
+        found.append(_pydantic(attributes, key))
+    if of_model:
+        found += [
+            _payload(attributes, *keys)
+            for keys in _PAYLOADS
+            if keys[0] in attributes or keys[1] in attributes
+        ]
+        found.append(_payload(attributes, "gen_ai.prompt", "gen_ai.completion"))
+    return found
+
+
+def _flattened(attributes: JsonObject) -> Content:
+    prompts, asked_keys = listed(attributes, "gen_ai.prompt")
+    choices, answered_keys = listed(attributes, "gen_ai.completion")
+    asked = turns(map(_with_parts, prompts), "user") if prompts else ()
+    answered = turns(map(_with_parts, choices), "assistant") if choices else ()
+    if asked:
+        drop(attributes, asked_keys)
+    if answered:
+        drop(attributes, answered_keys)
+    finish = fields.named(choices[0].get("finish_reason")) if choices else None
+    return Content(asked, answered, finish)
+
+
+def _with_parts(message: JsonObject) -> JsonObject:
+    """Content that is a list of parts comes as its JSON text; what a user wrote stays as it is."""
+    text = message.get("content")
+    if isinstance(text, str) and text.startswith('[{"'):
+        parts = fields.tables(fields.parsed(text))
+        if parts and all(_PART_KEYS.intersection(one) for one in parts):
+            return {**message, "content": [*parts]}
+    return message
+
+
+def _payload(attributes: JsonObject, asked_key: str, answered_key: str) -> Content:
+    asked = payload(attributes.get(asked_key), "user")
+    answered = payload(attributes.get(answered_key), "assistant")
+    drop(attributes, [key for key, one in ((asked_key, asked), (answered_key, answered)) if one])
+    return Content(asked, answered)
+
+
+def _pydantic(attributes: JsonObject, key: str) -> Content:
+    messages = fields.tables(fields.parsed(attributes.get(key)))
+    if any("event.name" in one for one in messages):
+        events = [Event(str(one.get("event.name")), None, one) for one in messages]
+        found = _merged(_by_event(events))
+    else:
+        all_ = turns(messages)
+        cut = len(all_) - 1 if all_ and all_[-1].role == "assistant" else len(all_)
+        found = Content(all_[:cut], all_[cut:])
+    if found.asked or found.answered:
+        del attributes[key]
+    return found
+
+
+def _by_event(events: Iterable[Event]) -> list[Content]:
+    asked, answered = list[Turn](), list[Turn]()
+    finish: str | None = None
+    found = []
+    for event in events:
+        name, said = event.name, event.attributes
+        if name.startswith("gen_ai.content."):
+            prompt, completion = said.get("gen_ai.prompt"), said.get("gen_ai.completion")
+            found.append(Content(payload(prompt, "user"), payload(completion, "assistant")))
+        elif name in _ROLES:
+            asked += _event_turns(_unwrapped(said), _ROLES[name])
+        elif name == _CHOICE:
+            message = _unwrapped(said)
+            answered += _event_turns(message, "assistant")
+            finish = finish or fields.first(message, "finish_reason")
+    return [*found, Content(tuple(asked), tuple(answered), finish)]
+
+
+def _unwrapped(said: JsonObject) -> JsonObject:
+    """The message is the event's attributes, or an object or its JSON text in one of them."""
+    for key in ("gen_ai.event.content", "message"):
+        inner = fields.parsed(said.get(key))
+        if isinstance(inner, dict):
+            said = {**said, **inner}
+    if "content" not in said and isinstance(said.get("message"), str):
+        said = {**said, "content": said["message"]}
+    return said
+
+
+def _event_turns(message: JsonObject, role: str) -> tuple[Turn, ...]:
     shaped: JsonObject = {"role": role, **message}
-    shaped["tool_calls"] = fields.parsed(message.get("tool_calls"))
-    if shaped["role"] == "tool" and "tool_call_id" not in shaped:
+    if role == "tool" and not fields.first(shaped, "tool_call_id"):
         shaped["tool_call_id"] = message.get("id")
-    return conversation.turn(shaped)
+    return turns([_with_parts(shaped)])
+
+
+def _merged(sides: list[Content]) -> Content:
+    asked = next((one.asked for one in sides if one.asked), ())
+    answered = next((one.answered for one in sides if one.answered), ())
+    finish = next((one.finish for one in sides if one.finish), None)
+    return Content(asked, answered, finish, next((one.usage for one in sides if one.usage), None))

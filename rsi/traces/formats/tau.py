@@ -4,10 +4,10 @@
 expected actions are kept on the trace. One assistant message is one call of the model.
 """
 
-from rsi.ids import digest, uid
-from rsi.records import Origin, Score, Span, Trace
-from rsi.traces.formats import conversation, fields
-from rsi.traces.formats.conversation import Turn
+from rsi.ids import digest
+from rsi.traces.formats import fields
+from rsi.traces.formats.run import Judgement, Run, Step, rows
+from rsi.traces.formats.turns import Turn, turns
 from rsi.traces.rows import Json, JsonObject, Place, Reason, Refusal, Rows
 
 NAME = "tau"
@@ -25,50 +25,29 @@ def read(record: JsonObject, place: Place) -> tuple[Rows | Refusal, ...]:
         return (Refusal(Reason.BAD_VALUE, "traj is no list of messages"),)
     reward = fields.number(record["reward"])
     if reward is None:
-        return (Refusal(Reason.BAD_VALUE, f"reward {record['reward']!r} is no number"),)
+        return (Refusal(Reason.BAD_VALUE, f"reward {str(record['reward'])[:80]!r} is no number"),)
     task, trial = fields.named(record.get("task_id")), fields.whole(record.get("trial"))
-    native = f"{task}/{trial}"
-    trace_uid = uid(place.namespace, NAME, native, digest(trajectory))
-    said = conversation.turns(trajectory)
+    said = turns(trajectory)
     info = fields.table(record.get("info"))
     checked = fields.table(info.get("reward_info"))
-    trace = Trace(
-        trace_uid=trace_uid,
-        namespace=place.namespace,
-        format=NAME,
-        native_id=native,
+    run = Run(
+        native=f"{task}/{trial}",
+        family=NAME,
+        weak=digest(trajectory),
+        steps=_calls(said),
+        turns=said,
         task_id=task,
         trial=trial,
-        origin=place.origin or Origin.TRAFFIC,
-        input_text=conversation.opening(said, "user"),
-        output_text=conversation.last(said, "assistant"),
         error=fields.named(info.get("error")),
         expected=_expected(fields.table(info.get("task")), checked),
-        metadata=fields.written(_rest(info)),
-    )
-    score = Score(
-        score_uid=uid(trace_uid, "reward", str(reward)),
-        trace_uid=trace_uid,
-        name="reward",
-        value=reward,
-        source="env",
-        basis=_basis(checked),
-    )
-    rows = Rows(
-        trace_uid=trace_uid,
-        namespace=place.namespace,
-        native=trace_uid,
+        metadata=_rest(info),
         session=f"task {task}" if task is not None else None,
-        trace=trace,
-        spans=_spans(trace_uid, said),
-        messages=conversation.message_rows(trace_uid, said),
-        tool_calls=conversation.call_rows(trace_uid, said),
-        scores=(score,),
+        judgements=(_reward(reward, checked),),
     )
-    return (rows,)
+    return (rows(run, NAME, place),)
 
 
-def _expected(task: JsonObject, checked: JsonObject) -> str | None:
+def _expected(task: JsonObject, checked: JsonObject) -> JsonObject | None:
     """``{"actions": [{"name", "arguments"}…], "outputs": […]}``; null where the run names no task."""
     actions = task.get("actions", checked.get("actions"))
     if not isinstance(actions, list):
@@ -77,32 +56,36 @@ def _expected(task: JsonObject, checked: JsonObject) -> str | None:
         {"name": one.get("name"), "arguments": one.get("kwargs", one.get("arguments"))}
         for one in fields.tables(actions)
     ]
-    return fields.written({"actions": wanted, "outputs": fields.listing(task.get("outputs"))})
+    return {"actions": wanted, "outputs": fields.listing(task.get("outputs"))}
 
 
-def _basis(checked: JsonObject) -> str | None:
-    """What the reward was decided on: the database (r_actions) or what was said (r_outputs), if told."""
-    said = sorted(key for key in fields.table(checked.get("info")) if key.startswith("r_"))
-    return "+".join(said) or None
+def _reward(reward: float, checked: JsonObject) -> Judgement:
+    """The environment's word, and on what it was decided: the database (r_actions) or what was said (r_outputs)."""
+    basis = sorted(key for key in fields.table(checked.get("info")) if key.startswith("r_"))
+    fair = 0 <= reward <= 1
+    return Judgement(
+        "reward",
+        reward if fair else None,
+        said=None if fair else reward,
+        source="env",
+        basis="+".join(basis) or None,
+        native_id="reward",
+    )
 
 
 def _rest(info: JsonObject) -> JsonObject:
-    task = fields.table(info.get("task"))
-    rest: JsonObject = {key: info[key] for key in ("source", "user_cost") if key in info}
+    """What a run says beside, with what its database check found."""
+    task, checked = fields.table(info.get("task")), fields.table(info.get("reward_info"))
+    rest: JsonObject = {key: info[key] for key in ("source", "user_cost", "traceback") if key in info}
     rest.update({key: task[key] for key in ("user_id", "instruction") if key in task})
+    if found := fields.table(checked.get("info")):
+        rest["checks"] = found
     return rest
 
 
-def _spans(trace_uid: str, said: tuple[Turn, ...]) -> tuple[Span, ...]:
+def _calls(said: tuple[Turn, ...]) -> tuple[Step, ...]:
     return tuple(
-        Span(
-            span_uid=uid(trace_uid, "llm", str(seq)),
-            trace_uid=trace_uid,
-            native_id=f"message {seq}",
-            seq=seq,
-            kind="llm",
-            name="chat",
-        )
+        Step(native_id=f"message {seq}", kind="llm", name="chat")
         for seq, one in enumerate(said)
         if one.role == "assistant"
     )

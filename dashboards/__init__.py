@@ -1,0 +1,1 @@
+"""Pages for analysts over the readers' snapshot: `rsi dashboards` serves them."""

@@ -1,0 +1,86 @@
+"""What the home keeps under its digests, copied into tables for readers: banks, verdicts, versions.
+
+Such a thing never changes, so that only new ones are copied. One that cannot be read is left out: `rsi verify`
+says what is wrong with it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+
+from rsi.settings import Home
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+Said = Mapping[str, object]
+_COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "banks": {
+        "night": "night",
+        "tasks": "tasks",
+        "by_mode": "by_mode",
+        "by_expected": "by_expected",
+        "rejected": "rejected",
+        "held_out": "screens",
+    },
+    "verdicts": {
+        "night": "night",
+        "champion": "champion",
+        "candidate": "candidate",
+        "role": "role",
+        "contract": "contract",
+        "judgement": "judgement",
+        "suites": "suites",
+        "clauses": "clauses",
+    },
+    "versions": {"parent": "parent", "base": "base", "harness": "harness", "adapters": "adapters"},
+}
+"""Table -> column -> key of the file. Objects and lists become JSON."""
+_THERE = "select {key} from {table}"
+_COPY = "insert into {table} by name select * from kept_rows"
+
+
+def mirror(connection: "DuckDBPyConnection", home: Home) -> None:
+    """Copy what is not there yet. The caller holds the transaction."""
+    _copy(connection, "banks", "bank", lambda: _folders(home.banks, "manifest.json"))
+    _copy(connection, "verdicts", "verdict", lambda: _folders(home.verdicts, "verdict.json"))
+    _copy(connection, "versions", "version", lambda: _files(home.versions))
+
+
+def _copy(
+    connection: "DuckDBPyConnection", table: str, key: str, found: Callable[[], Iterator[tuple[str, Path]]]
+) -> None:
+    import pyarrow as pa
+
+    there = {str(name) for (name,) in connection.execute(_THERE.format(key=key, table=table)).fetchall()}
+    rows = []
+    for name, path in found():
+        said = None if name in there else _read(path)
+        if said is not None and set(_COLUMNS[table].values()) <= said.keys():
+            rows.append({key: name, **{to: _cell(said[of]) for to, of in _COLUMNS[table].items()}})
+    if rows:
+        connection.register("kept_rows", pa.Table.from_pylist(rows))
+        connection.execute(_COPY.format(table=table))
+        connection.unregister("kept_rows")
+
+
+def _folders(root: Path, name: str) -> Iterator[tuple[str, Path]]:
+    return ((path.parent.name, path) for path in sorted(root.glob(f"*/{name}")) if path.parent.name[0] != ".")
+
+
+def _files(root: Path) -> Iterator[tuple[str, Path]]:
+    return ((path.stem, path) for path in sorted(root.glob("*.json")) if path.name[0] != ".")
+
+
+def _read(path: Path) -> Said | None:
+    try:
+        said = orjson.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return said if isinstance(said, dict) else None
+
+
+def _cell(value: object) -> object:
+    return orjson.dumps(value).decode() if isinstance(value, dict | list) else value

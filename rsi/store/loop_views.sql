@@ -1,0 +1,183 @@
+-- The loop beside the traces: what nights found, made, tested and put into service. `ledger` is a copy of the
+-- ledger file; `banks`, `verdicts` and `versions` are copies of what the home keeps under their digests.
+
+create or replace view v_failure_modes as
+select
+    m.night,
+    dense_rank() over (order by m.night[:10] desc, coalesce(try_cast(split_part(m.night, '.', 2) as int), 1) desc) = 1 as is_newest,
+    m.rank, m.mode_id, m.title, m.signature, m.kind, m.status, m.count, m.opportunities, m.rate, m.low, m.high, m.priority,
+    m.first_seen, m.by_version, coalesce(k.tasks, 0) as tasks, m.examples, e.trace_uid as example_uid,
+    e.input_text as example_input, e.output_text as example_output, e.route as example_route, o.outcome as example_outcome
+from failure_modes m
+left join (select night, mode_id, count(*) as tasks from tasks group by all) k using (night, mode_id)
+left join traces e on e.trace_uid = m.examples[1]
+left join outcomes o on o.trace_uid = e.trace_uid;
+
+create or replace view v_mode_examples as
+select
+    m.night, m.mode_id, m.signature, m.title, m.status, e.trace_uid, t.origin, t.version, t.route, t.agent, t.start_ts, o.outcome,
+    t.input_text, t.output_text, t.error
+from failure_modes m, unnest(m.examples) as e (trace_uid)
+left join traces t on t.trace_uid = e.trace_uid
+left join outcomes o on o.trace_uid = e.trace_uid;
+
+create or replace view v_tasks as
+with made as (
+    select night, max_by(output, seq) as bank from ledger where kind = 'stage' and stage = 'expand' group by night
+)
+select
+    t.night, b.bank, t.task_id, t.hop, t.messages ->> '$[#-1].content' as prompt, t.messages, t.verifier, t.expected, t.source,
+    t.mode_id, m.signature as mode, m.title as mode_title, t.traces, s.trace_uid, s.version, s.route, s.agent, s.start_ts, o.outcome
+from tasks t
+left join made b using (night)
+left join failure_modes m on m.night = t.night and m.mode_id = t.mode_id
+left join traces s on s.trace_uid = t.traces[1]
+left join outcomes o on o.trace_uid = s.trace_uid;
+
+-- What became of the proposals for a bank.
+create or replace view v_screens as
+with counted as (
+    select bank, night, 'passed' as decision, tasks, held_out
+    from banks
+    union all
+    select b.bank, b.night, r.entry.key as decision, r.entry.value as tasks, b.held_out
+    from banks b, unnest(map_entries(b.rejected::json::map(varchar, bigint))) as r (entry)
+)
+select
+    bank, night, decision, tasks, tasks / nullif(sum(tasks) over (partition by bank), 0) as share, held_out
+from counted;
+
+-- Seconds of a stage run from the record before its own: a night that was killed and resumed counts its pause.
+create or replace view v_nights as
+with timed as (
+    select
+        *,
+        epoch(recorded_at) - epoch(lag(recorded_at) over (partition by night order by seq)) as seconds
+    from ledger
+    where kind in ('night', 'stage', 'end') and night is not null
+),
+told as (
+    select
+        night,
+        min(recorded_at) filter (kind = 'night') as began_at,
+        max(recorded_at) filter (kind = 'end') as ended_at,
+        any_value(body ->> 'champion') filter (kind = 'night') as champion,
+        any_value((body ->> 'ordinal')::bigint) filter (kind = 'night') as ordinal,
+        list(stage order by seq) filter (kind = 'stage') as stages,
+        sum(seconds) filter (stage = 'discover') as discover_s,
+        sum(seconds) filter (stage = 'expand') as expand_s,
+        sum(seconds) filter (stage = 'update') as update_s,
+        sum(seconds) filter (stage = 'gate') as gate_s,
+        max_by(output, seq) filter (stage = 'expand') as bank,
+        max_by(output, seq) filter (stage = 'update') as candidate,
+        max_by(output, seq) filter (stage = 'gate') as verdict,
+        max_by(body ->> 'judgement', seq) filter (kind = 'end') as judgement,
+        max_by(body ->> 'reason', seq) filter (kind = 'end') as reason
+    from timed
+    group by night
+    having count(*) filter (kind = 'night') > 0
+),
+-- A night reads what came after the night before it, up to its ordinal.
+came as (
+    select n.ordinal, sum(c.traces)::bigint as new_traces, sum(c.failures)::bigint as new_failures
+    from (
+        select t.ordinal, count(*) as traces, count(*) filter (o.outcome = 'fail') as failures
+        from traces t
+        join outcomes o using (trace_uid)
+        group by t.ordinal
+    ) c
+    asof join (select distinct ordinal from told) n on c.ordinal <= n.ordinal
+    group by n.ordinal
+),
+answered as (
+    select
+        input as verdict,
+        min(recorded_at) filter (kind = 'request') as asked_at,
+        min(recorded_at) filter (kind = 'approval') as answered_at,
+        any_value(body ->> 'decision' order by seq) filter (kind = 'approval') as decision,
+        any_value(body ->> 'approver' order by seq) filter (kind = 'approval') as approver,
+        min(recorded_at) filter (kind = 'promotion') as promoted_at
+    from ledger
+    where kind in ('request', 'approval', 'promotion')
+    group by input
+)
+select
+    t.night, t.began_at, t.ended_at, epoch(t.ended_at) - epoch(t.began_at) as seconds, coalesce(t.stages, []) as stages,
+    t.discover_s, t.expand_s, t.update_s, t.gate_s, t.champion, t.ordinal, coalesce(c.new_traces, 0) as new_traces,
+    coalesce(c.new_failures, 0) as new_failures, coalesce(m.modes, 0) as modes, t.bank, b.tasks, t.candidate, t.verdict,
+    t.judgement, t.reason, a.asked_at, a.answered_at, a.decision, a.approver, a.promoted_at
+from told t
+left join came c using (ordinal)
+left join (select night, count(*) as modes from failure_modes group by night) m using (night)
+left join banks b on b.bank = t.bank
+left join answered a on a.verdict = t.verdict;
+
+-- One row a clause.
+create or replace view v_verdicts as
+with answered as (
+    select
+        input as verdict,
+        any_value(body ->> 'decision' order by seq) filter (kind = 'approval') as decision,
+        any_value(body ->> 'approver' order by seq) filter (kind = 'approval') as approver,
+        min(recorded_at) filter (kind = 'promotion') as promoted_at
+    from ledger
+    where kind in ('approval', 'promotion')
+    group by input
+)
+select
+    v.verdict, v.night, v.champion, v.candidate, v.role, v.contract, v.judgement, c.place as clause_no, c.clause ->> 'name' as clause,
+    c.clause ->> 'judgement' as clause_judgement, c.clause ->> 'text' as clause_text, (c.clause -> 'numbers')::varchar as numbers,
+    a.decision, a.approver, a.promoted_at
+from verdicts v, unnest(v.clauses::json[]) with ordinality as c (clause, place)
+left join answered a on a.verdict = v.verdict;
+
+create or replace view v_versions as
+with recursive aged as (
+    select version, 0 as generation from versions where parent is null
+    union
+    select v.version, a.generation + 1 from aged a join versions v on v.parent = a.version
+),
+moves as (
+    select output as version, kind, input as verdict, recorded_at, seq, lead(recorded_at) over (order by seq) as left_at
+    from ledger
+    where kind in ('genesis', 'promotion', 'rollback')
+),
+served as (
+    select
+        version, min(recorded_at) as served_at, count(*) as times_served,
+        max(seq) = (select max(seq) from moves) as in_service,
+        if(max(seq) = (select max(seq) from moves), null, max(left_at)) as left_at,
+        any_value(verdict order by seq) filter (kind = 'promotion') as verdict
+    from moves
+    group by version
+),
+used as (
+    select t.version, count(*) as traces, count(*) filter (o.outcome = 'fail') as failures
+    from traces t
+    join outcomes o using (trace_uid)
+    where t.version is not null
+    group by t.version
+),
+made as (
+    select output as version, any_value(night order by seq) as night, any_value(input order by seq) as bank
+    from ledger
+    where kind = 'stage' and stage = 'update'
+    group by output
+),
+judged as (
+    select candidate as version, max_by(verdict, night) as verdict from verdicts group by candidate
+)
+select
+    v.version, v.parent, a.generation, v.base, v.harness, v.adapters, m.night, m.bank, b.tasks,
+    coalesce(s.verdict, j.verdict) as verdict, d.judgement, p.body ->> 'approver' as approver,
+    coalesce(s.in_service, false) as in_service, coalesce(s.times_served, 0) as times_served, s.served_at, s.left_at,
+    coalesce(u.traces, 0) as traces, coalesce(u.failures, 0) as failures
+from versions v
+left join aged a on a.version = v.version
+left join served s on s.version = v.version
+left join made m on m.version = v.version
+left join banks b on b.bank = m.bank
+left join judged j on j.version = v.version
+left join verdicts d on d.verdict = coalesce(s.verdict, j.verdict)
+left join ledger p on p.kind = 'approval' and p.input = d.verdict
+left join used u on u.version = v.version;

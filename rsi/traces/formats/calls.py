@@ -1,0 +1,72 @@
+"""Calls of tools as a conversation tells them: asked in one message, answered in a later one."""
+
+from collections.abc import Sequence
+
+from rsi.ids import uid
+from rsi.traces.formats.turns import Call, Turn
+from rsi.traces.rows import ToolCall
+
+
+def called(trace_uid: str, said: Sequence[Turn], at_ns: int) -> list[ToolCall]:
+    """Calls with their results; `seq` is the place of the asking message.
+
+    A result belongs to the first unanswered call with its id, else of its tool. Producers repeat ids.
+    """
+    if not any(one.calls for one in said):
+        return []
+    asked: list[tuple[int, Call, str]] = []
+    waiting: list[int] = []
+    results: dict[int, Turn] = {}
+    for seq, one in enumerate(said):
+        if one.calls:
+            waiting.extend(range(len(asked), len(asked) + len(one.calls)))
+            asked.extend((seq, call, one.role) for call in one.calls)
+        elif one.role == "tool" and waiting:
+            answered = next((i for i in waiting if _answers(one, asked[i][1])), None)
+            if answered is not None:
+                waiting.remove(answered)
+                results[answered] = one
+    seen: dict[str, int] = {}
+    found = []
+    for index, (seq, call, role) in enumerate(asked):
+        result = results.get(index)
+        name = call_name(call)
+        count = seen.get(name, 0)
+        seen[name] = count + 1
+        found.append(
+            ToolCall(
+                uid(trace_uid, name, str(count)),
+                trace_uid,
+                at_ns,
+                seq,
+                call.native_id,
+                call.name,
+                "user" if role == "user" else "assistant",
+                call.arguments,
+                call.state,
+                call.raw,
+                result.content if result else None,
+                status(result.content, result.failed) if result else "no_result",
+            )
+        )
+    return found
+
+
+def call_name(call: Call) -> str:
+    """What tells calls apart, up to repetition: the id (which tool spans have too), else all of it."""
+    return (
+        f"{call.name}\0{call.native_id}"
+        if call.native_id
+        else f"{call.name}\0\0{call.arguments or call.raw or ''}"
+    )
+
+
+def status(result: str | None, failed: bool = False) -> str:
+    """ok or error: what the tool says of itself, or a result that begins with "Error"."""
+    return "error" if failed or (result or "").lstrip().startswith("Error") else "ok"
+
+
+def _answers(result: Turn, call: Call) -> bool:
+    if result.answers is not None and call.native_id is not None:
+        return result.answers == call.native_id
+    return result.tool is None or result.tool == call.name

@@ -1,0 +1,76 @@
+"""Chunks of input read into batches, by this process or by several, in the order in which they came.
+
+Reading is bound by the processor and needs no store, so that it is handed to other processes where there is
+enough of it to pay for starting them; loading stays with the process that holds the lock.
+"""
+
+import multiprocessing
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+from rsi.errors import TransientError
+from rsi.traces.batch import Batch, Input, Reader, Rules
+from rsi.traces.values import Flaw, Piece
+
+Chunk = list[tuple[Input, Piece | Flaw]]
+"""Consecutive pieces of one file or several."""
+
+WORTH_IT = 24 << 20
+"""Bytes of input from which other processes are started."""
+MAX_PROCESSES = 4
+AHEAD = 5
+"""Chunks under way beyond one a process, so that reading goes on while a batch is loaded."""
+
+_reader: Reader | None = None
+
+
+def processes(size: int) -> int:
+    """How many processes read so many bytes; 0 is this one."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, MAX_PROCESSES) if size >= WORTH_IT and cores > 1 else 0
+
+
+def batches(chunks: Iterable[Chunk], rules: Rules, workers: int) -> Iterator[tuple[Chunk, Batch]]:
+    """Each chunk with its batch; at most `AHEAD` chunks more than there are processes are under way.
+
+    Raises:
+        TransientError: a reading process died (killed, or out of memory).
+    """
+    if not workers:
+        reader = Reader(rules)
+        for chunk in chunks:
+            yield chunk, reader.read(chunk)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, _start, (rules,)) as pool:
+        waiting: deque[tuple[Chunk, Future[Batch]]] = deque()
+        try:
+            for chunk in chunks:
+                waiting.append((chunk, pool.submit(_read, chunk)))
+                if len(waiting) >= workers + AHEAD:
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+            while waiting:
+                first, future = waiting.popleft()
+                yield first, future.result()
+        except BrokenProcessPool:
+            raise TransientError(
+                "a process that reads traces was killed (out of memory?); what was loaded is kept, run the "
+                "same command again"
+            ) from None
+        finally:
+            for _, future in waiting:
+                future.cancel()
+
+
+def _start(rules: Rules) -> None:
+    global _reader
+    _reader = Reader(rules)
+
+
+def _read(chunk: Chunk) -> Batch:
+    assert _reader is not None
+    return _reader.read(chunk)

@@ -1,0 +1,189 @@
+"""The pages as a person meets them: `rsi dashboards` driven by a headless Chromium.
+
+Any request that leaves this machine fails the test, and so does an error on the page.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright import sync_api as playwright
+
+from rsi.settings import PROJECT, Home
+from rsi.store.database import store_batch
+from tests.dashboards import sample
+from tests.traces.inputs import CLOCK
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"
+)
+
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync")  # fmt: skip
+PATIENCE_MS = 120_000
+HERE = re.compile(r"(https?|wss?)://(127\.0\.0\.1|localhost)(:\d+)?(/|$)|(data|blob|about):")
+
+
+class Visit:
+    """A page, what it asked for from elsewhere, and what went wrong on it."""
+
+    def __init__(self, browser) -> None:
+        self.page = browser.new_page(viewport={"width": 1440, "height": 1000})
+        self.page.set_default_timeout(PATIENCE_MS)
+        self.elsewhere, self.errors = list[str](), list[str]()
+        self.page.on("request", lambda one: HERE.match(one.url) or self.elsewhere.append(one.url))
+        self.page.on("websocket", lambda one: HERE.match(one.url) or self.elsewhere.append(one.url))
+        self.page.on("pageerror", lambda one: self.errors.append(str(one)))
+        self.page.on("console", lambda one: one.type == "error" and self.errors.append(one.text))
+
+    def check(self) -> None:
+        """Nothing left this machine and nothing broke."""
+        self.page.wait_for_timeout(500)
+        assert self.elsewhere == []
+        assert self.errors == []
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Home:
+    return sample.make_home(Home(tmp_path_factory.mktemp("served")), sample.sample(400, hostile=7))
+
+
+@pytest.fixture(scope="module")
+def addresses(home) -> Iterator[dict[str, str]]:
+    """Where `rsi dashboards` says its pages are."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rsi.cli", "dashboards", "--no-open"],
+        env={**os.environ, "RSI_HOME": str(home.root)}, cwd=PROJECT, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        yield dict(process.stdout.readline().strip().split(": ", 1) for _ in range(2))
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+
+
+@pytest.fixture
+def visit() -> Iterator[Visit]:
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield Visit(browser)
+        browser.close()
+
+
+@pytest.fixture
+def shots(tmp_path_factory) -> Path:
+    """Where pictures go; RSI_SHOTS keeps them."""
+    return Path(os.environ.get("RSI_SHOTS") or tmp_path_factory.mktemp("shots"))
+
+
+def test_failures_from_the_numbers_down_to_one_trace(addresses, visit, shots):
+    """Heading, charts, list, another trace by a click, hostile text in a list, and the health of the input."""
+    page = visit.page
+    page.goto(addresses["failures"])
+    page.get_by_role("heading", name="Failures", exact=True).wait_for()
+    playwright.expect(page.locator(".vega-embed canvas.marks")).to_have_count(2)
+    page.get_by_role("heading", name="Failure modes").wait_for()
+
+    panel = page.get_by_role("tabpanel", name="Failures")
+    opened = panel.locator("article.trace .top code")
+    first = opened.text_content()
+    assert panel.get_by_role("row").count() > 8
+    panel.get_by_role("checkbox").nth(2).click()
+    playwright.expect(opened).not_to_have_text(first)
+    page.screenshot(path=shots / "failures.png")
+
+    page.get_by_role("tab", name="Ingest health").click()
+    page.get_by_role("tabpanel").get_by_text("Every record is accounted for").wait_for()
+    page.get_by_role("tabpanel").locator("td", has_text="tracker.invalid").first.wait_for()
+    page.screenshot(path=shots / "health.png")
+    visit.check()
+
+
+def test_nothing_that_a_trace_says_is_fetched_run_or_rendered(addresses, visit):
+    """Addresses of pictures, tags and scripts, in the list, in the card of a trace and in the filters."""
+    page = visit.page
+    page.goto(addresses["failures"])
+    panel = page.get_by_role("tabpanel", name="Failures")
+    panel.get_by_placeholder("Search").fill("tracker.invalid")
+    panel.locator("td", has_text="tracker.invalid/beacon.png").first.wait_for()
+    panel.locator("tr", has_text="tracker.invalid").get_by_role("checkbox").first.click()
+    panel.locator("article.trace .turn.user", has_text="tracker.invalid").wait_for()
+    panel.get_by_text("Select...").nth(1).click()
+    page.get_by_role("option", name="tracker.invalid").first.wait_for()
+
+    assert page.title() == "Failures"
+    assert page.locator("img, iframe, marimo-callout-output").count() == 0
+    visit.check()
+
+
+def test_a_label_is_saved_and_the_next_trace_comes(addresses, visit, shots, home):
+    """Refused without a verdict; then a score of source human with the correction, in the store."""
+    page = visit.page
+    page.goto(addresses["label"])
+    opened = page.locator("article.trace .top code")
+    first = opened.text_content()
+    save = page.get_by_role("button", name="Save, next trace")
+    save.click()
+    page.get_by_text("Choose right, wrong, or no verdict.").wait_for()
+
+    page.get_by_text("wrong", exact=True).click()
+    page.get_by_placeholder("the answer or action").fill("Rebook without a fee.")
+    page.get_by_placeholder("ada").fill("Grace")
+    page.screenshot(path=shots / "label.png")
+    save.click()
+    playwright.expect(opened).not_to_have_text(first)
+    page.get_by_text("1 saved here").wait_for()
+    page.get_by_role("button", name="Count them now").click()
+    page.get_by_text("1 labelled").wait_for()
+
+    with store_batch(home, CLOCK, "test") as connection:
+        found = connection.execute(
+            "select trace_uid, value, correction, annotator from scores where source = 'human'"
+        ).fetchall()
+    assert found == [(first, 0.0, "Rebook without a fee.", "Grace")]
+    visit.check()
+
+
+def test_a_failing_trace_is_one_click_from_its_label(addresses, visit):
+    """The page of labels begins with the trace that was open."""
+    page = visit.page
+    page.goto(addresses["failures"])
+    panel = page.get_by_role("tabpanel", name="Failures")
+    first = panel.locator("article.trace .top code").text_content()
+    panel.get_by_role("link", name="label it").click()
+    page.get_by_role("button", name="Save, next trace").wait_for()
+
+    playwright.expect(page.locator("article.trace .top code")).to_have_text(first)
+    visit.check()
+
+
+def test_nobody_gets_in_without_the_token(addresses):
+    """Other people and other pages on this machine see the login."""
+    plain = addresses["failures"].partition("?")[0]
+
+    with urllib.request.urlopen(plain, timeout=30) as answer:
+        assert "/auth/login" in answer.url
+
+
+def test_a_missing_extra_is_one_clear_line(home):
+    """The command says what to install."""
+    code = (
+        "import sys; sys.modules['marimo'] = None; sys.argv = ['rsi', 'dashboards', '--no-open']\n"
+        "from rsi.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "RSI_HOME": str(home.root)}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 2
+    assert "pip install 'rsi[dashboards]'" in done.stderr
+    assert "Traceback" not in done.stderr

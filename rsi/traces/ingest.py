@@ -39,7 +39,8 @@ CHUNK_RECORDS = 10_000
 CHUNK_BYTES = 6 << 20
 """What is read at once, and how much of it."""
 BATCH_BYTES = 24 << 20
-"""What is loaded in one transaction."""
+BATCH_UNITS = 40_000
+"""What is loaded in one transaction, and how much of it."""
 MEMORY = "set memory_limit = '512MB'"
 """Of the store while it is loaded; what needs more goes through the disk."""
 
@@ -231,7 +232,8 @@ class _Run:
     def add(self, batch: Batch) -> None:
         """One more batch; those that have come together are loaded when they are enough."""
         self._read.append(batch)
-        if sum(one.size for one in self._read) >= BATCH_BYTES:
+        size, units = (sum(one.size for one in self._read), sum(one.units.num_rows for one in self._read))
+        if size >= BATCH_BYTES or units >= BATCH_UNITS:
             self._load()
 
     def finish(self) -> None:

@@ -76,7 +76,7 @@ def by_trace(
 ) -> tuple[dict[str, list[Item]], dict[str, Callable[[], bytes]], list[Refusal]]:
     """Items by trace id; raw text by trace id where there is more than one trace; what has no usable id."""
     items: dict[str, list[Item]] = {}
-    kept: list[tuple[str, _Group, JsonObject]] = []
+    kept: dict[str, list[tuple[_Group, JsonObject]]] = {}
     refusals: list[Refusal] = []
     known: dict[str, str | None] = {}
     for group in _groups(_opened(record)):
@@ -96,11 +96,11 @@ def by_trace(
                 refusals.append(_nameless(one, is_log, "traceId" if trace_id is None else "spanId"))
                 continue
             items.setdefault(trace_id, []).append(Item(one, group.resource, name, span_id, is_log))
-            kept.append((trace_id, group, one))
+            kept.setdefault(trace_id, []).append((group, one))
     several = len(items) + len(refusals) > 1
     parts: dict[str, Callable[[], bytes]] = {}
     if several:
-        parts = {trace_id: partial(_part, kept, trace_id) for trace_id in items}
+        parts = {trace_id: partial(_part, mine) for trace_id, mine in kept.items()}
     return items, parts, refusals
 
 
@@ -218,14 +218,12 @@ def _nameless(record: JsonObject, is_log: bool, missing: str) -> Refusal:
     return Refusal(Reason.MISSING_FIELD, f"{what} without a usable {missing}", orjson.dumps(record))
 
 
-def _part(kept: list[tuple[str, _Group, JsonObject]], trace_id: str) -> bytes:
-    """The same document with the spans and log records of one trace only."""
+def _part(mine: list[tuple[_Group, JsonObject]]) -> bytes:
+    """The document with these spans and log records only: those of one trace."""
     document: dict[str, list[Json]] = {}
     outers: dict[tuple[int, str], list[Json]] = {}
     inners: dict[int, list[Json]] = {}
-    for whose, group, record in kept:
-        if whose != trace_id:
-            continue
+    for group, record in mine:
         if id(group) not in inners:
             inners[id(group)] = []
             outer_key = (id(group.outer), group.under)

@@ -35,7 +35,7 @@ CONNECTIONS = 4
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spans", type=int, default=50_000)
+    parser.add_argument("--spans", type=int, default=150_000)
     parser.add_argument("--folder", type=Path, help="where to work; a temporary folder by default")
     said = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=said.folder) as folder:

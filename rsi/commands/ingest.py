@@ -1,6 +1,6 @@
 """Traces into the store, and the store into the readers' snapshot."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -8,6 +8,9 @@ from rsi.commands.say import Json, TerminalProgress, as_json, line, table, warn
 from rsi.ports import SystemClock
 from rsi.records import Origin
 from rsi.settings import Deployment, Home
+
+if TYPE_CHECKING:
+    from rsi.traces.ingest import Totals
 
 
 def ingest(
@@ -52,12 +55,17 @@ def ingest(
         refresh(home, clock)
     if json:
         as_json(totals.model_dump(mode="json"))
-        return
+    else:
+        _told(totals)
+
+
+def _told(totals: "Totals") -> None:
     table(
         ["file", "read", "loaded", "duplicates", "quarantined", "held out"],
         [
             [
-                one.uri + (" (known)" if one.known else " (skipped: no kind that is read)" if one.skipped else ""),
+                one.uri
+                + (" (known)" if one.known else " (skipped: no kind that is read)" if one.skipped else ""),
                 one.read,
                 one.loaded,
                 one.duplicates,

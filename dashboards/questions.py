@@ -4,7 +4,6 @@ A question opens the snapshot, asks and closes it: the next one sees a newer sna
 of the writer. Frames are small: aggregates, or at most `MOST` rows.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
@@ -17,20 +16,14 @@ from duckdb import DuckDBPyConnection
 from rsi.settings import Home
 from rsi.statistics.intervals import wilson
 from rsi.store.snapshot import open_snapshot
+from rsi.store.statements import named
 
 MOST = 1000
 """Rows of a list of traces or files."""
 MOST_OF_ONE = 300
 """Turns, calls, scores or spans of one trace."""
 
-_QUERIES: Mapping[str, str] = {
-    found[1]: found[2]
-    for found in re.finditer(
-        r"-- name: (\w+)\n(.*?)(?=\n-- name:|\Z)",
-        Path(__file__).with_name("queries.sql").read_text(),
-        re.DOTALL,
-    )
-}
+_QUERIES = named(Path(__file__).with_name("queries.sql"))
 Row: TypeAlias = Mapping[str, object]
 """A row by column name."""
 

@@ -90,7 +90,7 @@ def discover(
 ) -> Modes:
     """The modes in the traces of the deployment's origins up to a batch, most important first.
 
-    `connection` reads the store or the snapshot; `champion` is the digest of the version in service.
+    `connection` reads the store; `champion` is the digest of the version in service.
     """
     return modes_of(
         read_facts(connection, deployment.traces.origins, until_ordinal), night, previous, champion

@@ -123,12 +123,16 @@ with answered as (
     from ledger
     where kind in ('approval', 'promotion')
     group by input
+),
+told as (
+    select verdicts.*, unnest(clauses::json[]) as clause, generate_subscripts(clauses::json[], 1) as place
+    from verdicts
 )
 select
-    v.verdict, v.night, v.champion, v.candidate, v.role, v.contract, v.judgement, c.place as clause_no, c.clause ->> 'name' as clause,
-    c.clause ->> 'judgement' as clause_judgement, c.clause ->> 'text' as clause_text, (c.clause -> 'numbers')::varchar as numbers,
+    v.verdict, v.night, v.champion, v.candidate, v.role, v.contract, v.judgement, v.place as clause_no, v.clause ->> 'name' as clause,
+    v.clause ->> 'judgement' as clause_judgement, v.clause ->> 'text' as clause_text, (v.clause -> 'numbers')::varchar as numbers,
     a.decision, a.approver, a.promoted_at
-from verdicts v, unnest(v.clauses::json[]) with ordinality as c (clause, place)
+from told v
 left join answered a on a.verdict = v.verdict;
 
 create or replace view v_versions as
@@ -146,7 +150,7 @@ served as (
     select
         version, min(recorded_at) as served_at, count(*) as times_served,
         max(seq) = (select max(seq) from moves) as in_service,
-        if(max(seq) = (select max(seq) from moves), null, max(left_at)) as left_at,
+        case when max(seq) < (select max(seq) from moves) then max(left_at) end as left_at,
         any_value(verdict order by seq) filter (kind = 'promotion') as verdict
     from moves
     group by version

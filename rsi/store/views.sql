@@ -1,4 +1,4 @@
--- Questions that analysts ask, over the tables of `derived.sql`. Columns are documented in `comments.sql`.
+-- Questions that analysts ask, over the tables of `derived.sql`, in words that DuckDB 1.5 knows as well. Columns are documented in `comments.sql`.
 
 create or replace view v_outcomes as
 from outcomes;
@@ -30,7 +30,7 @@ with told as (
         trace_uid = first_value(trace_uid) over (
             partition by
                 -- Other producers' ids come again in calls that have nothing to do with each other.
-                if(starts_with(native_id, 'toolu_'), native_id, call_uid), name, arguments
+                case when starts_with(native_id, 'toolu_') then native_id else call_uid end, name, arguments
             order by at_ns, trace_uid
         )
 )

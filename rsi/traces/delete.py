@@ -7,7 +7,6 @@ stays, since versions in service were made from it; the banks are named. Nothing
 down but ids and counts.
 """
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -25,6 +24,7 @@ from rsi.store.database import store_batch
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold
 from rsi.store.snapshot import refresh
+from rsi.store.statements import named
 from rsi.traces.batch import Rules
 from rsi.traces.redact import Redactor
 from rsi.traces.scrub import Kind, Scrubbed, Source, read, scrub, sources
@@ -43,11 +43,7 @@ ROWS = (
     "waiting_scores",
     "heldout_traces",
 )
-_QUERIES = dict(
-    re.findall(
-        r"-- name: (\w+)\n(.*?)(?=\n-- name:|\Z)", Path(__file__).with_suffix(".sql").read_text(), re.DOTALL
-    )
-)
+_QUERIES = named(Path(__file__).with_suffix(".sql"))
 
 
 class Wanted(NamedTuple):

@@ -4,7 +4,6 @@ Rows go in with an anti-join on what they say, so that a record read twice, or a
 adds only what is new. The caller holds the transaction (`rsi.store.database.store_batch`).
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC
@@ -14,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from rsi.ports import Clock
 from rsi.store.database import last_ordinal
+from rsi.store.statements import named
 from rsi.traces.batch import Batch
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_QUERY = re.compile(r"-- name: (\w+)\n(.*?)(?=\n-- name:|\Z)", re.DOTALL)
-_QUERIES = {one[1]: one[2] for one in _QUERY.finditer(Path(__file__).with_suffix(".sql").read_text())}
+_QUERIES = named(Path(__file__).with_suffix(".sql"))
 _BATCH = "insert into batches values (?, ?, ?)"
 _BROUGHT = "create or replace temp table brought (unit bigint)"
 _BRING = "insert into brought select distinct unit from fresh"

@@ -23,6 +23,7 @@ test-slow: $(READY)
 bench: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_traces
 	$(BIN)/python -m tests.benchmarks.bench_receiver
+	$(BIN)/python -m tests.benchmarks.bench_redaction
 
 check: $(READY)
 	$(BIN)/ruff check rsi flows dashboards tests

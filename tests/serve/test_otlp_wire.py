@@ -1,9 +1,7 @@
 """Export requests as OTLP/JSON: the same as the library's own, only faster."""
 
 import base64
-import time
 
-import pytest
 from google.protobuf.json_format import MessageToDict
 from hypothesis import given
 from hypothesis import strategies as st
@@ -168,27 +166,3 @@ def test_arbitrary_bytes_are_read_or_refused(body: bytes) -> None:
             read(body)
         except ContractError as error:
             assert "the body is no" in str(error) or "no object" in str(error) or "no array" in str(error)
-
-
-@pytest.mark.parametrize("attributes", [20])
-def test_it_is_several_times_faster_than_the_library(attributes: int) -> None:
-    """Both measured in one run."""
-    named = [
-        KeyValue(key=f"gen_ai.attribute.{n}", value=AnyValue(string_value="x" * 50))
-        for n in range(attributes)
-    ]
-    ids = {"trace_id": b"1" * 16, "span_id": b"1" * 8}
-    body = request(*[Span(name="s", attributes=named, **ids) for _ in range(300)]).SerializeToString()
-
-    def seconds(read: object) -> float:
-        assert callable(read)
-        began = time.process_time()
-        read(body)
-        return time.process_time() - began
-
-    ours = min(seconds(from_protobuf) for _ in range(5))
-    theirs = min(
-        seconds(lambda one: MessageToDict(ExportTraceServiceRequest.FromString(one))) for _ in range(3)
-    )
-    print(f"{ours / 300 * 1e6:.1f} us a span, library {theirs / 300 * 1e6:.1f}")
-    assert ours * 3 < theirs

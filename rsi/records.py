@@ -67,6 +67,28 @@ class ChatMessage(Record):
 # --- discover and expand ------------------------------------------------------------------------------------
 
 
+class Blame(StrEnum):
+    """Whose failure it was; only the model's is trained away."""
+
+    MODEL = "model"
+    TASK = "task"
+    """Its label or its checker is broken."""
+    HARNESS = "harness"
+    """A tool refused or was missing, the context was cut, the prompt was wrong."""
+    ENVIRONMENT = "environment"
+
+
+class Evidence(Record):
+    """The place in a trace that shows something."""
+
+    trace_uid: str
+    span_uid: str | None = None
+    message_uid: str | None = None
+    call_uid: str | None = None
+    says: str = ""
+    """What is seen there, in one line."""
+
+
 class ModeStatus(StrEnum):
     """Where a failure mode stands for the version in service."""
 

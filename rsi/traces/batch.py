@@ -125,14 +125,13 @@ class Reader:
 
     def read(self, chunk: Sequence[tuple[Input, Piece | Flaw]]) -> Batch:
         """Read the pieces of a chunk, in order."""
-        drawn = _Drawn()
         suspects = self._suspects(chunk)
         with _uncollected():
-            self._draw(drawn, chunk, suspects)
-            drawn.named(self._redactor)
-            return drawn.batch(tuple(dict.fromkeys(source for source, _ in chunk)), self._splitter)
+            # What was drawn is gone when the search for cycles begins again.
+            return self._drawn(chunk, suspects)
 
-    def _draw(self, drawn: "_Drawn", chunk: Sequence[tuple[Input, Piece | Flaw]], suspects: set[int]) -> None:
+    def _drawn(self, chunk: Sequence[tuple[Input, Piece | Flaw]], suspects: set[int]) -> Batch:
+        drawn = _Drawn()
         for number, (source, piece) in enumerate(chunk):
             body, found, counts = self._record(source, piece, number in suspects)
             if counts:
@@ -140,6 +139,8 @@ class Reader:
             drawn.records.append((number, source.number, piece.line, piece.byte_offset, body))
             for one in found:
                 drawn.unit(number, source, piece, one, body)
+        drawn.named(self._redactor)
+        return drawn.batch(tuple(dict.fromkeys(source for source, _ in chunk)), self._splitter)
 
     def _suspects(self, chunk: Sequence[tuple[Input, Piece | Flaw]]) -> set[int]:
         import pyarrow as pa

@@ -1,7 +1,7 @@
 """What ingest, snapshot and views cost, in ratios of one run: ``make bench``.
 
 For each size: the same bytes loaded by DuckDB as raw text and checkpointed, then `rsi ingest` with redaction on (its
-snapshot apart; `start_s` is an ingest of nothing), then each view asked for an aggregate over all of it.
+snapshot apart; `start_s` is an ingest of one document into another home), then each view asked for an aggregate over all of it.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from rich.table import Table
 from rsi.settings import Home
 from rsi.store.snapshot import open_snapshot
 from tests.benchmarks.spans import write
-from tests.benchmarks.tree import run
+from tests.benchmarks.tree import Cost, run
 
 VIEWS = {
     "traces": "select count(*), count(distinct version), min(start_ns), sum(length(input_text)) from traces",
@@ -54,11 +54,12 @@ def measured(folder: Path, spans: int) -> dict[str, object]:
     """One size."""
     source = write(folder / f"{spans}.jsonl", spans)
     raw_s = raw(folder / f"{spans}.duckdb", source)
-    home = Home(folder / f"home-{spans}")
+    first = source.with_suffix(".first.jsonl")
+    with source.open("rb") as lines:
+        first.write_bytes(next(lines))
+    started, _ = ingested(folder / f"start-{spans}", first)
+    cost, home = ingested(folder / f"home-{spans}", source)
     environment = {"RSI_HOME": str(home.root)}
-    run(["-m", "rsi.cli", "init"], environment)
-    started = run(["-m", "rsi.cli", "ingest", "--no-snapshot", "--json"], environment)
-    cost = run(["-m", "rsi.cli", "ingest", str(source), "--no-snapshot", "--json"], environment)
     totals = json.loads(cost.output)
     snapshot = run(["-m", "rsi.cli", "snapshot"], environment)
     views = {}
@@ -89,6 +90,13 @@ def measured(folder: Path, spans: int) -> dict[str, object]:
     }
     source.unlink()
     return result
+
+
+def ingested(root: Path, source: Path) -> tuple[Cost, Home]:
+    """What an ingest into a new home costs, and the home."""
+    environment = {"RSI_HOME": str(root)}
+    run(["-m", "rsi.cli", "init"], environment)
+    return run(["-m", "rsi.cli", "ingest", str(source), "--no-snapshot", "--json"], environment), Home(root)
 
 
 def raw(path: Path, source: Path) -> float:

@@ -1,7 +1,8 @@
 """What ingest, snapshot and views cost, in ratios of one run: ``make bench``.
 
 For each size: the same bytes loaded by DuckDB as raw text and checkpointed, then `rsi ingest` with redaction on (its
-snapshot apart; `start_s` is an ingest of one document into another home), then each view asked for an aggregate over all of it.
+snapshot apart; `start_s` is an ingest of one document into another home), then each view asked for an aggregate over
+all of it.
 """
 
 import argparse

@@ -1,4 +1,13 @@
-"""Rollouts over a closed set of answers: the policy's log-probs, the draw, and its rewards."""
+"""Rollouts over a closed set of answers: the policy's log-probs, the draw, and its rewards.
+
+What was tried on real requests (SmolLM2-135M, 8 prompts a step, rank 16): plain sampling rose from 17.5% to 50% in 30
+steps and then starved two of the four labels, whose answers were no longer drawn and so no longer rewarded. Three
+measures ended that. Batches hold every expected answer equally often (`rsi.update.job.batch`). Answers are drawn from a
+mixture of the policy with uniform exploration (`behaviour`). And what was drawn counts by rule TOPR of
+`rsi.update.correction`: weighting a rare right answer back by policy over behaviour would make it vanish, which is the
+very starvation that exploration is there to end; but not weighting a rare wrong one back pushes labels down that the
+policy never says: after 60 steps of such a run its ``metrics.jsonl`` had 0.03 nats of entropy at 69% right.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,7 +17,6 @@ from transformers import PreTrainedModel
 
 from rsi.ids import digest
 from rsi.records import OutcomeKind, Task
-from rsi.update.grpo import behaviour
 from rsi.update.prefix import Captured, replay
 from rsi.verifiers import verify
 
@@ -52,6 +60,11 @@ def policy(model: Decoder, captured: Captured, choices: Sequence[Sequence[int]])
         at = torch.arange(len(choice))
         scores.append(logprobs[:, place][:, at, torch.tensor(list(choice))].sum(dim=1))
     return torch.log_softmax(torch.stack(scores, dim=1), dim=1)
+
+
+def behaviour(policy: torch.Tensor, exploration: float) -> torch.Tensor:
+    """Probabilities that answers are drawn from: the policy mixed with the uniform; `policy` is log-probs [..., K]."""
+    return (1 - exploration) * policy.exp() + exploration / policy.shape[-1]
 
 
 def draw(

@@ -27,9 +27,9 @@ from rsi.ports import Progress, Prompt
 from rsi.records import Task
 from rsi.registry import adapters
 from rsi.registry.promote import probe_prompts
-from rsi.settings import Home
+from rsi.settings import Home, Update
 from rsi.store.files import write_whole
-from rsi.update import grpo, learner, rollout
+from rsi.update import correction, learner, objective, rollout
 from rsi.update.job import Done, Job, batch, done, finish, folder, tasks_of
 from rsi.update.prefix import capture
 
@@ -137,10 +137,8 @@ def _step(run: Run, step: int) -> dict[str, float]:
         settings.exploration,
         f"{settings.seed}:{step}",
     )
-    values, live = grpo.advantages(drawn.rewards)
-    said = logprobs.gather(1, drawn.choices)
-    weighted = values * grpo.weights(said.detach(), drawn.logprobs, values)
-    loss = grpo.loss(said, said.detach(), weighted, live)
+    values, live = objective.advantages(drawn.rewards, settings.objective.scaling)
+    loss, apart = _loss(settings, logprobs.gather(1, drawn.choices)[live], drawn.logprobs[live], values[live])
     norm = 0.0
     if bool(live.any()):
         for group in model.optimizer.param_groups:
@@ -161,11 +159,25 @@ def _step(run: Run, step: int) -> dict[str, float]:
         "entropy": float(-(logprobs.detach().exp() * logprobs.detach()).sum(dim=1).mean()),
         "loss": float(loss.detach()),
         "gradient_norm": norm,
+        "k3": apart.k3,
+        "effective": apart.effective,
         "skipped": float((~live).sum()),
         "unscored": float(drawn.unscored),
         "prompt_tokens": float(sum(map(len, prompts))),
         "seconds": time.monotonic() - started,
     }
+
+
+def _loss(
+    settings: Update, said: torch.Tensor, drawn: torch.Tensor, values: torch.Tensor
+) -> tuple[torch.Tensor, correction.Mismatch]:
+    """Loss and mismatch of live groups; an answer out of a closed set is one token. All are [groups, samples]."""
+    new, actor = said.unsqueeze(-1), drawn.unsqueeze(-1)
+    mask = torch.ones_like(actor)
+    weights = correction.weights(settings.correction, new, actor, mask, values)
+    whole = objective.Whole(len(said), said.numel(), 1)
+    loss = objective.loss(settings.objective, new, new.detach(), values, mask, whole=whole, weights=weights)
+    return loss, correction.mismatch(new, actor, mask, weights)
 
 
 def schedule(step: int, steps: int) -> float:

@@ -105,7 +105,7 @@ def test_a_run_without_signal_ends_without_a_candidate(home, tiny_base, monkeypa
 
 def test_a_loss_that_is_no_number_stops_the_run(home, tiny_base, monkeypatch):
     """The message names the step."""
-    monkeypatch.setattr("rsi.update.grpo.loss", lambda said, *_: said.sum() * float("nan"))
+    monkeypatch.setattr("rsi.update.objective.loss", lambda _, said, *__, **___: said.sum() * float("nan"))
     job = tiny_job(home, tiny_base)
     submit(home, job)
 

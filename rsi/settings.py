@@ -214,6 +214,9 @@ class Update(_Section):
     alpha: int = Field(32, ge=1)
     exploration: float = Field(0.2, ge=0, lt=1)
     """Share of uniform sampling over the choices."""
+    passes: int = Field(1, ge=1, le=2)
+    """Optimiser steps over the same answers. Log-probs over a captured prompt drift from the third on: LongStraw
+    measured a mean difference of 3.1 nats after 4 steps, 0.03 after 2."""
     objective: Objective = Objective()
     correction: Correction = Correction(rule=Rule.TOPR, level=Level.SEQUENCE)
     checkpoint_every: int = Field(20, ge=1)

@@ -54,14 +54,14 @@ def weights(
     mask: torch.Tensor,
     values: torch.Tensor,
 ) -> torch.Tensor:
-    """Weights [P, G, T], without a graph.
+    """Weights [N, T], without a graph.
 
     Args:
         correction: the rule and its bounds.
-        learner: log-probs [P, G, T] of the sampled tokens, as the learner gives them.
+        learner: log-probs [N, T] of the sampled tokens, as the learner gives them.
         actor: the same as the actor gave them when it sampled.
-        mask: [P, G, T], 1 at sampled tokens.
-        values: advantages [P, G].
+        mask: [N, T], 1 at sampled tokens.
+        values: advantages [N].
     """
     difference = ((learner - actor) * mask).detach()
     k = difference.exp() if correction.level is Level.TOKEN else _of_answers(difference).exp()
@@ -105,7 +105,7 @@ def mismatch(
 
 
 def _of_answers(difference: torch.Tensor) -> torch.Tensor:
-    """Log-ratio of each answer [P, G, 1]: the sum over its tokens."""
+    """Log-ratio of each answer [N, 1]: the sum over its tokens."""
     return difference.sum(dim=-1, keepdim=True)
 
 

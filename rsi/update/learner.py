@@ -19,7 +19,7 @@ from rsi.registry import adapters
 from rsi.registry.adapters import TARGETS
 from rsi.settings import Home, Update
 from rsi.store.files import publish_folder
-from rsi.update.rollout import Decoder
+from rsi.update.scoring import Decoder
 
 TRAINED = "trained"
 """Name of the trained adapter in memory; also the name that PEFT's parameter names carry."""

@@ -1,7 +1,8 @@
 """Policy optimisation over groups of answers: the arithmetic, without a model.
 
-Shapes: P prompts, G answers each, T tokens, padded; `mask` is 1 where a token was sampled by the policy and 0 for
-padding, tool results and other people's turns. An answer out of a closed set is one token of a vocabulary of its own.
+Shapes: P prompts with G answers each are N = P x G rows of T tokens, padded; `mask` is 1 where a token was sampled by
+the policy and 0 for padding, tool results and other people's turns. An answer out of a closed set is one token of a
+vocabulary of its own.
 
 Where the formulas come from:
 - group-relative advantages and the clipped surrogate: DeepSeekMath (arXiv 2402.03300), eq. 3 and 19; G - 1 in the
@@ -29,8 +30,8 @@ class Advantages(NamedTuple):
 class Whole(NamedTuple):
     """The size of a step."""
 
-    groups: int
-    """Groups with signal."""
+    answers: int
+    """Answers in groups with signal."""
     tokens: int
     """Sampled tokens in them."""
     longest: int
@@ -73,19 +74,19 @@ def loss(
     weights: torch.Tensor | None = None,
     reference: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """The part of a step's loss that comes from some of its groups: the parts add up to the whole.
+    """The part of a step's loss that comes from some of its answers: the parts add up to the whole.
 
-    Only groups that carry a signal are given; the others are left out by whoever calls.
+    Only answers of groups that carry a signal are given; the others are left out by whoever calls.
 
     Args:
         objective: which loss.
-        new: log-probs [P, G, T] of the sampled tokens under the policy, with a graph.
+        new: log-probs [N, T] of the sampled tokens under the policy, with a graph.
         old: the same under the policy that was current when they were drawn, as the learner computes it.
-        values: advantages [P, G].
-        mask: [P, G, T].
-        whole: the size of the step that these groups are a part of.
-        weights: [P, G, T] from `rsi.update.correction`; null counts every token once.
-        reference: log-probs [P, G, T] under the base; needed where the objective's `kl` is above 0.
+        values: advantages [N].
+        mask: [N, T].
+        whole: the size of the step that these answers are a part of.
+        weights: [N, T] from `rsi.update.correction`; null counts every token once.
+        reference: log-probs [N, T] under the base; needed where the objective's `kl` is above 0.
 
     Returns:
         A scalar; zero where nothing was sampled.
@@ -102,13 +103,15 @@ def loss(
     return reduced(objective.normalisation, terms * mask, mask, whole)
 
 
-def reduced(normalisation: Normalisation, terms: torch.Tensor, mask: torch.Tensor, whole: Whole) -> torch.Tensor:
-    """Masked terms [P, G, T] of a part of a step as one number."""
+def reduced(
+    normalisation: Normalisation, terms: torch.Tensor, mask: torch.Tensor, whole: Whole
+) -> torch.Tensor:
+    """Masked terms [N, T] of a part of a step as one number."""
     if normalisation is Normalisation.TOKEN:
         return terms.sum() / max(whole.tokens, 1)
     sums = terms.sum(dim=-1)
     lengths = mask.sum(dim=-1).clamp_min(1) if normalisation is Normalisation.ANSWER else whole.longest
-    return (sums / lengths).mean(dim=-1).sum() / max(whole.groups, 1)
+    return (sums / lengths).sum() / max(whole.answers, 1)
 
 
 def clipped_share(

@@ -9,24 +9,24 @@ from pydantic import ValidationError
 from rsi.algorithm import Correction, Level, Rule
 from rsi.update.correction import mismatch, weights
 
-ACTOR = torch.log(torch.tensor([[[0.5, 0.5, 0.5], [0.5, 0.5, 0.5]]]))
-LEARNER = torch.log(torch.tensor([[[0.5, 0.05, 0.9], [0.4, 0.6, 0.5]]]))
+ACTOR = torch.log(torch.tensor([[0.5, 0.5, 0.5], [0.5, 0.5, 0.5]]))
+LEARNER = torch.log(torch.tensor([[0.5, 0.05, 0.9], [0.4, 0.6, 0.5]]))
 """Ratios 1, 0.1, 1.8 and 0.8, 1.2, 1."""
-MASK = torch.ones(1, 2, 3)
-VALUES = torch.tensor([[1.0, -1.0]])
+MASK = torch.ones(2, 3)
+VALUES = torch.tensor([1.0, -1.0])
 
 
 def found(rule: Rule, level: Level = Level.TOKEN, **more: float) -> list[list[float]]:
     """Weights of the two answers."""
     correction = Correction.model_validate({"rule": rule, "level": level, **more})
-    rows: list[list[float]] = weights(correction, LEARNER, ACTOR, MASK, VALUES)[0].tolist()
+    rows: list[list[float]] = weights(correction, LEARNER, ACTOR, MASK, VALUES).tolist()
     return [pytest.approx(row) for row in rows]
 
 
 def test_without_a_rule_every_token_counts_once():
     """And what is masked, nothing."""
     assert found(Rule.NONE) == [[1, 1, 1], [1, 1, 1]]
-    mask = torch.tensor([[[1.0, 0, 1], [1, 1, 0]]])
+    mask = torch.tensor([[1.0, 0, 1], [1, 1, 0]])
     assert weights(Correction(), LEARNER, ACTOR, mask, VALUES).tolist() == mask.tolist()
 
 
@@ -54,12 +54,12 @@ def test_a_sequence_ratio_is_the_product_over_the_answer():
 
 def test_a_rare_right_answer_counts_whole_and_a_rare_wrong_one_hardly():
     """TOPR: no weight for what was better than its group, a truncated one for what was worse."""
-    policy = torch.log(torch.tensor([[[0.001], [0.001], [0.9]]]))
-    drawn = torch.log(torch.tensor([[[0.05], [0.05], [0.8]]]))
-    values = torch.tensor([[2.0, -1.0, -1.0]])
+    policy = torch.log(torch.tensor([[0.001], [0.001], [0.9]]))
+    drawn = torch.log(torch.tensor([[0.05], [0.05], [0.8]]))
+    values = torch.tensor([2.0, -1.0, -1.0])
 
     said = weights(
-        Correction(rule=Rule.TOPR, level=Level.SEQUENCE), policy, drawn, torch.ones(1, 3, 1), values
+        Correction(rule=Rule.TOPR, level=Level.SEQUENCE), policy, drawn, torch.ones(3, 1), values
     )
 
     assert torch.allclose(said.flatten(), torch.tensor([1.0, 0.02, 1.0]))
@@ -68,9 +68,9 @@ def test_a_rare_right_answer_counts_whole_and_a_rare_wrong_one_hardly():
 def test_a_token_that_was_never_the_learners_takes_its_answer_with_it():
     """With `veto`, whatever the rule."""
     learner = LEARNER.clone()
-    learner[0, 0, 1] = ACTOR[0, 0, 1] - 12
-    assert weights(Correction(veto=True), learner, ACTOR, MASK, VALUES)[0].tolist() == [[0, 0, 0], [1, 1, 1]]
-    assert weights(Correction(), learner, ACTOR, MASK, VALUES)[0].sum() == 6
+    learner[0, 1] = ACTOR[0, 1] - 12
+    assert weights(Correction(veto=True), learner, ACTOR, MASK, VALUES).tolist() == [[0, 0, 0], [1, 1, 1]]
+    assert weights(Correction(), learner, ACTOR, MASK, VALUES).sum() == 6
 
 
 @pytest.mark.parametrize("rule", [Rule.REJECT, Rule.TOPR])

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from rsi.algorithm import Level, Normalisation, Objective, Scaling
 from rsi.update.objective import Whole, advantages, clipped_share, k3, loss, ratios
 
-MASK = torch.tensor([[[1.0, 1, 1], [1, 0, 0]], [[1, 1, 0], [1, 1, 1]]])
-"""Two groups of two answers of up to three tokens."""
-WHOLE = Whole(groups=2, tokens=9, longest=4)
+MASK = torch.tensor([[1.0, 1, 1], [1, 0, 0], [1, 1, 0], [1, 1, 1]])
+"""Four answers of up to three tokens."""
+WHOLE = Whole(answers=4, tokens=9, longest=4)
 
 
 def drawn(seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -18,7 +18,7 @@ def drawn(seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     old = -torch.rand(MASK.shape, generator=generator)
     new = old + 0.5 * torch.randn(MASK.shape, generator=generator)
-    return new, old, torch.tensor([[1.0, -1.0], [0.5, -0.5]])
+    return new, old, torch.tensor([1.0, -1.0, 0.5, -0.5])
 
 
 def test_advantages_are_centred_and_scaled_within_each_group():
@@ -46,7 +46,7 @@ def test_a_group_whose_rewards_are_equal_says_nothing():
 
 
 def test_the_gradient_at_the_old_policy_is_minus_the_mean_advantage():
-    """Where the ratio is one, d loss / d logprob = -A / (groups x samples x length)."""
+    """Where the ratio is one, d loss / d logprob = -A / (answers x length)."""
     _, old, values = drawn()
     said = old.clone().requires_grad_()
 
@@ -69,7 +69,7 @@ def test_the_gradient_at_the_old_policy_is_minus_the_mean_advantage():
 def test_losses_of_tokens_become_one_as_the_papers_say(normalisation, expected):
     """By hand, at a ratio of one and an advantage of minus one."""
     old = torch.zeros_like(MASK)
-    values = -torch.ones(2, 2)
+    values = -torch.ones(4)
     found = loss(Objective(normalisation=normalisation), old, old, values, MASK, whole=WHOLE)
 
     assert float(found) == pytest.approx(expected)
@@ -77,7 +77,7 @@ def test_losses_of_tokens_become_one_as_the_papers_say(normalisation, expected):
 
 def test_the_answers_mean_weighs_short_answers_more_than_the_tokens_mean():
     """Only one answer loses: a long one weighs a quarter of the answers, but a third of the tokens."""
-    old, values = torch.zeros_like(MASK), torch.tensor([[-1.0, 0.0], [0.0, 0.0]])
+    old, values = torch.zeros_like(MASK), torch.tensor([-1.0, 0.0, 0.0, 0.0])
 
     by_answer = loss(Objective(), old, old, values, MASK, whole=WHOLE)
     by_token = loss(Objective(normalisation=Normalisation.TOKEN), old, old, values, MASK, whole=WHOLE)
@@ -94,17 +94,17 @@ def test_one_ratio_for_the_whole_answer_is_the_geometric_mean():
 
     mean = ((new - old) * MASK).sum(-1) / MASK.sum(-1)
     assert torch.allclose(found, mean.exp().unsqueeze(-1).expand_as(MASK))
-    found[0, 0, 0].backward()
+    found[0, 0].backward()
     assert said.grad is not None
-    assert bool((said.grad[0, 0] != 0).all())
+    assert bool((said.grad[0] != 0).all())
 
 
 def test_a_ratio_outside_the_clip_stops_a_gain():
     """The surrogate does not reward going further; each side has its own bound."""
-    old, mask = torch.zeros(1, 2, 1), torch.ones(1, 2, 1)
-    values = torch.tensor([[1.0, -1.0]])
-    whole = Whole(1, 2, 1)
-    far = torch.tensor([[[0.3], [-0.3]]], requires_grad=True)
+    old, mask = torch.zeros(2, 1), torch.ones(2, 1)
+    values = torch.tensor([1.0, -1.0])
+    whole = Whole(2, 2, 1)
+    far = torch.tensor([[0.3], [-0.3]], requires_grad=True)
 
     loss(Objective(), far, old, values, mask, whole=whole).backward()
     assert far.grad is not None
@@ -132,13 +132,13 @@ def test_padding_and_other_peoples_turns_count_nothing():
 
 @given(seed=st.integers(0, 1000), normalisation=st.sampled_from(Normalisation), level=st.sampled_from(Level))
 def test_parts_of_a_step_add_up_to_the_whole(seed: int, normalisation: Normalisation, level: Level) -> None:
-    """So that a step may be worked off group by group, within any memory."""
+    """So that a step may be worked off answer by answer, within any memory."""
     new, old, values = drawn(seed)
     objective = Objective(normalisation=normalisation, level=level, clip_high=0.28)
     whole = loss(objective, new, old, values, MASK, whole=WHOLE)
     parts = [
         loss(objective, new[one], old[one], values[one], MASK[one], whole=WHOLE)
-        for one in (slice(0, 1), slice(1, 2))
+        for one in (slice(0, 1), slice(1, 4))
     ]
 
     assert float(sum(parts)) == pytest.approx(float(whole), abs=1e-6)
@@ -154,9 +154,9 @@ def test_the_divergence_is_never_negative(policy: float, reference: float) -> No
 
 def test_the_divergence_pulls_towards_the_base():
     """Without any advantage, a step down the loss moves the policy to the base."""
-    reference = torch.full((1, 1, 1), -1.0)
-    said = torch.full((1, 1, 1), -0.2, requires_grad=True)
-    zeros, ones = torch.zeros(1, 1), torch.ones(1, 1, 1)
+    reference = torch.full((1, 1), -1.0)
+    said = torch.full((1, 1), -0.2, requires_grad=True)
+    zeros, ones = torch.zeros(1), torch.ones(1, 1)
 
     loss(Objective(kl=1.0), said, said.detach(), zeros, ones, whole=Whole(1, 1, 1), reference=reference).backward()
 
@@ -166,6 +166,6 @@ def test_the_divergence_pulls_towards_the_base():
 
 def test_nothing_sampled_is_no_loss():
     """Zero, not a division by zero."""
-    empty = torch.zeros(0, 2, 3)
-    found = loss(Objective(), empty, empty, torch.zeros(0, 2), empty, whole=Whole(0, 0, 4))
+    empty = torch.zeros(0, 3)
+    found = loss(Objective(), empty, empty, torch.zeros(0), empty, whole=Whole(0, 0, 4))
     assert found.item() == 0

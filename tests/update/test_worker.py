@@ -39,15 +39,16 @@ def test_a_job_cut_between_checkpoints_ends_in_the_same_adapter(home, tiny_base,
     """Weights, moments, draws and batches of the resumed run are those of the uninterrupted one."""
     job = tiny_job(home, tiny_base)
     submit(home, job)
-    step, calls = worker._step, Counter()
+    step, calls = worker.take, Counter()
 
-    def cut(run, number):
+    def cut(*given):
+        number = given[-1]
         calls[number] += 1
         if number == 3 and calls[3] == 1:
             raise KeyboardInterrupt
-        return step(run, number)
+        return step(*given)
 
-    monkeypatch.setattr(worker, "_step", cut)
+    monkeypatch.setattr(worker, "take", cut)
     with pytest.raises(KeyboardInterrupt):
         work(home, job, tiny_base, silent)
     resumed = work(home, job, tiny_base, silent)
@@ -78,14 +79,14 @@ def test_a_changed_base_keeps_nothing(home, tiny_base, monkeypatch):
     """The hash in memory before and after decides."""
     job = tiny_job(home, tiny_base)
     submit(home, job)
-    real = worker._step
+    real = worker.take
 
-    def careless(run, number):
+    def careless(model, *given):
         with torch.no_grad():
-            run.model.model.get_base_model().get_input_embeddings().weight[0, 0] += 1
-        return real(run, number)
+            model.model.get_base_model().get_input_embeddings().weight[0, 0] += 1
+        return real(model, *given)
 
-    monkeypatch.setattr(worker, "_step", careless)
+    monkeypatch.setattr(worker, "take", careless)
     with pytest.raises(IntegrityError, match="changed the base"):
         work(home, job, tiny_base, silent)
     assert adapters.names(home) == ()
@@ -93,7 +94,7 @@ def test_a_changed_base_keeps_nothing(home, tiny_base, monkeypatch):
 
 def test_a_run_without_signal_ends_without_a_candidate(home, tiny_base, monkeypatch):
     """Every group skipped: no adapter, and the count says so."""
-    monkeypatch.setattr("rsi.update.rollout.verify", lambda *_: Outcome(kind=OutcomeKind.EMPTY))
+    monkeypatch.setattr("rsi.update.closed.verify", lambda *_: Outcome(kind=OutcomeKind.EMPTY))
     job = tiny_job(home, tiny_base)
     submit(home, job)
 

@@ -68,13 +68,36 @@ class Correction(Record):
     low: float = Field(0.5, ge=0, le=1)
     high: float = Field(5.0, ge=1)
     veto: bool = False
-    alarm: float = Field(0.05, gt=0)
-    """Mean k3 (nats a token) from which a step counts as alarming."""
-    patience: int = Field(3, ge=1)
-    """Alarming steps in a row that stop the job."""
+    alarm: float | None = Field(None, gt=0)
+    """Mean k3 (nats a token) from which a step counts as alarming; null where the distance is meant, as exploration
+    is."""
 
     @model_validator(mode="after")
     def _rejects_answers(self) -> "Correction":
         if self.rule in (Rule.REJECT, Rule.TOPR) and self.level is not Level.SEQUENCE:
             raise ValueError(f"rule {self.rule.value} judges whole answers: set level = 'sequence'")
         return self
+
+
+class Budget(Record):
+    """What a job may use; null is no bound. The first that is used up ends it, and its adapter is kept."""
+
+    seconds: float | None = Field(None, gt=0)
+    """Of steps, added up over all runs of the job."""
+    tokens: int | None = Field(None, ge=1)
+    """Sampled."""
+    usd: float | None = Field(None, gt=0)
+    usd_an_hour: float = Field(0.0, ge=0)
+    """What an hour of the worker costs."""
+
+
+class Guard(Record):
+    """What a job must not become; broken in `patience` steps in a row, it stops without an adapter."""
+
+    patience: int = Field(20, ge=1)
+    entropy: float = Field(0.0, ge=0)
+    """Least mean entropy (nats a token)."""
+    repeated: float = Field(1.0, ge=0, le=1)
+    """Largest share of answers that repeat themselves."""
+    cut: float = Field(1.0, ge=0, le=1)
+    """Largest share of answers cut at their longest."""

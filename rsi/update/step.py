@@ -55,7 +55,9 @@ def take(
     row = {
         "step": float(step + 1),
         "reward": float(groups.rewards.mean()),
+        "live": float(live.sum()),
         "skipped": float((~live).sum()),
+        "sampled": float(groups.mask.sum()),
         **{f"outcome_{kind.value}": float(groups.outcomes[kind]) for kind in OutcomeKind},
         **groups.facts,
         "loss": 0.0,
@@ -113,7 +115,6 @@ def _passes(learner: Learner, settings: Update, drawn: Drawn, batch: _Batch, ste
         "loss": loss,
         "gradient_norm": norm,
         "clipped": clipped / len(rows),
-        "tokens": float(batch.whole.tokens),
         **apart._asdict(),
     }
 

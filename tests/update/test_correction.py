@@ -58,9 +58,7 @@ def test_a_rare_right_answer_counts_whole_and_a_rare_wrong_one_hardly():
     drawn = torch.log(torch.tensor([[0.05], [0.05], [0.8]]))
     values = torch.tensor([2.0, -1.0, -1.0])
 
-    said = weights(
-        Correction(rule=Rule.TOPR, level=Level.SEQUENCE), policy, drawn, torch.ones(3, 1), values
-    )
+    said = weights(Correction(rule=Rule.TOPR, level=Level.SEQUENCE), policy, drawn, torch.ones(3, 1), values)
 
     assert torch.allclose(said.flatten(), torch.tensor([1.0, 0.02, 1.0]))
 
@@ -106,7 +104,9 @@ def test_an_actor_made_wrong_shows_in_every_measure(scale: float, seed: int) -> 
     plain = Correction()
 
     def measured(by: float) -> tuple[float, float]:
-        one = mismatch(learner, learner + by * noise, mask, weights(plain, learner, learner, mask, mask[..., 0]))
+        one = mismatch(
+            learner, learner + by * noise, mask, weights(plain, learner, learner, mask, mask[..., 0])
+        )
         return one.k3, one.largest
 
     assert measured(0) == (0, 0)

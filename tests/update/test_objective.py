@@ -158,7 +158,9 @@ def test_the_divergence_pulls_towards_the_base():
     said = torch.full((1, 1), -0.2, requires_grad=True)
     zeros, ones = torch.zeros(1), torch.ones(1, 1)
 
-    loss(Objective(kl=1.0), said, said.detach(), zeros, ones, whole=Whole(1, 1, 1), reference=reference).backward()
+    loss(
+        Objective(kl=1.0), said, said.detach(), zeros, ones, whole=Whole(1, 1, 1), reference=reference
+    ).backward()
 
     assert said.grad is not None
     assert float(said.grad) > 0

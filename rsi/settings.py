@@ -16,6 +16,7 @@ from typing import Literal
 import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from rsi.algorithm import Budget, Correction, Guard, Level, Objective, Rule
 from rsi.errors import ContractError
 from rsi.ids import Digest, digest
 from rsi.records import Origin
@@ -200,7 +201,7 @@ class Expand(_Section):
 
 
 class Update(_Section):
-    """What a training job may spend and how it trains; formulas in `rsi.update.grpo`."""
+    """What a training job may spend and how it trains."""
 
     role: str = "L0"
     steps: int = Field(160, ge=1)
@@ -213,6 +214,13 @@ class Update(_Section):
     alpha: int = Field(32, ge=1)
     exploration: float = Field(0.2, ge=0, lt=1)
     """Share of uniform sampling over the choices."""
+    passes: int = Field(1, ge=1, le=2)
+    """Optimiser steps over the same answers. Log-probs over a captured prompt drift from the third on: LongStraw
+    measured a mean difference of 3.1 nats after 4 steps, 0.03 after 2."""
+    objective: Objective = Objective()
+    correction: Correction = Correction(rule=Rule.TOPR, level=Level.SEQUENCE)
+    budget: Budget = Budget()
+    guard: Guard = Guard()
     checkpoint_every: int = Field(20, ge=1)
     seed: int = 17
 

@@ -70,7 +70,7 @@ def routing_tasks() -> list[Task]:
     ]
 
 
-def tiny_job(home: Home, base: Path, **settings: float) -> Job:
+def tiny_job(home: Home, base: Path, **settings: object) -> Job:
     """A small training job over `routing_tasks`, its bank and harness stored in `home`."""
     harness = router()
     hcp.store(home.harnesses, harness)

@@ -11,6 +11,7 @@ ORDER = (
     "errors",
     "ids",
     "records",
+    "algorithm",
     "ports",
     "store.files",
     "settings",

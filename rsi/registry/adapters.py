@@ -51,8 +51,8 @@ def hashes(place: Path) -> dict[str, str]:
 
 def freeze(home: Home, draft: Path, card: Card) -> Adapter:
     """Publish a trained folder (config and weights) under its content's name."""
-    (draft / FILES[0]).write_bytes(canonical(card.model_dump(mode="json")))
-    name = _name(card.role, draft)
+    seal(draft, card)
+    name = name_of(draft)
 
     def fill(target: Path) -> None:
         for file in FILES:
@@ -62,8 +62,15 @@ def freeze(home: Home, draft: Path, card: Card) -> Adapter:
     return describe(home, name)
 
 
-def _name(role: str, folder: Path) -> str:
-    return f"{role}-{digest_files(folder, FILES)[:12]}"
+def seal(draft: Path, said: Card) -> None:
+    """Lay the card beside configuration and weights."""
+    (draft / FILES[0]).write_bytes(canonical(said.model_dump(mode="json")))
+
+
+def name_of(place: Path) -> str:
+    """The name that a sealed folder's content gives it."""
+    role = Card.parse((place / FILES[0]).read_bytes()).role
+    return f"{role}-{digest_files(place, FILES)[:12]}"
 
 
 def folder(home: Home, name: str) -> Path:
@@ -94,7 +101,7 @@ def describe(home: Home, name: str) -> Adapter:
     if missing:
         raise IntegrityError(f"adapter {name} lacks {missing[0]} in {place}")
     changed = [file for file, known in hashes(place).items() if said.files.get(file) != known]
-    if changed or _name(said.role, place) != name:
+    if changed or name_of(place) != name:
         raise IntegrityError(
             f"adapter {name} is not what its name says: {place / (changed or FILES)[0]} was changed; restore it from "
             "a backup, or train the adapter again"

@@ -1,18 +1,20 @@
-"""A training job: one folder, named by the digest of what it is asked to do.
+"""A training job: one folder that any worker can run, named by the digest of what it is asked to do.
 
-``job.json`` and ``tasks.parquet`` say what to do; ``metrics.jsonl`` and ``checkpoints/`` grow while it runs, and the
-latter goes at the end; ``complete.json`` is written last and names the adapter, if any group carried a signal.
+``job.json``, ``tasks.parquet`` with the bank's ``manifest.json``, ``harness.toml`` and ``adapters/`` say what to do and
+with what; nothing else is needed but the base model. While it runs ``metrics.jsonl`` and ``checkpoints/`` grow; at its
+end there is ``adapter/``, the checkpoints go, and ``complete.json`` is written last.
 """
 
-import random
 import shutil
-from collections import defaultdict
-from collections.abc import Sequence
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from rsi.errors import ContractError, IntegrityError
-from rsi.ids import canonical
-from rsi.records import Record, Task
+from rsi.harness import hcp
+from rsi.ids import canonical, digest_file
+from rsi.records import BankManifest, Record, Task
+from rsi.registry import adapters
 from rsi.settings import Home, Update
 from rsi.store.files import publish_folder, write_whole
 from rsi.tasks import bank
@@ -21,7 +23,7 @@ from rsi.tasks import bank
 class Job(Record):
     """What to train, on what, how; its digest names the folder."""
 
-    schema_version: int = 1
+    schema_version: int = 2
     base: str
     """Digest of the base model."""
     base_name: str
@@ -43,69 +45,118 @@ class Done(Record):
     """``complete.json``."""
 
     adapter: str | None
-    """Name of the adapter; null when no group ever carried a signal."""
+    """Name of the adapter in ``adapter/``; null where there is none."""
     steps: int
+    """Steps that were taken."""
     skipped: int
     """Groups without signal."""
+    ended: str
+    """Why it ended, in words."""
 
 
 def folder(home: Home, job: Job) -> Path:
-    """Where a job lies."""
+    """Where a job lies in a home."""
     return home.jobs / job.digest
 
 
 def submit(home: Home, job: Job) -> Path:
-    """Make the job's folder, or find it."""
+    """Make the job's folder, or find it.
+
+    Raises:
+        IntegrityError: bank, harness or an adapter that it needs is not what its name says.
+    """
 
     def fill(target: Path) -> None:
         (target / "job.json").write_bytes(canonical(job.model_dump(mode="json")))
-        shutil.copyfile(home.banks / job.bank / "tasks.parquet", target / "tasks.parquet")
+        for file in ("tasks.parquet", "manifest.json"):
+            shutil.copyfile(home.banks / job.bank / file, target / file)
+        shutil.copyfile(home.harnesses / f"{job.harness}.toml", target / "harness.toml")
+        for name in needed:
+            shutil.copytree(adapters.folder(home, name), target / "adapters" / name)
 
     bank.manifest(home, job.bank)
+    hcp.load(home.harnesses, job.harness)
+    needed = sorted({*job.frozen, *([job.warm_start] if job.warm_start else [])})
+    for name in needed:
+        adapters.describe(home, name)
     return publish_folder(folder(home, job), fill)
 
 
-def done(home: Home, job: Job) -> Done | None:
-    """How it ended, or None while it has not."""
-    path = folder(home, job) / "complete.json"
-    return Done.parse(path.read_bytes()) if path.exists() else None
-
-
-def finish(home: Home, job: Job, end: Done) -> Done:
-    """Write the marker that makes a job complete."""
-    write_whole(folder(home, job) / "complete.json", canonical(end.model_dump(mode="json")))
-    return end
-
-
-def tasks_of(home: Home, job: Job) -> tuple[Task, ...]:
-    """The job's tasks for the hop it trains.
+def read(place: Path) -> Job:
+    """The job in a folder.
 
     Raises:
+        ContractError: there is none.
+    """
+    path = place / "job.json"
+    try:
+        return Job.parse(path.read_bytes())
+    except FileNotFoundError:
+        raise ContractError(f"{place} is no job's folder: expected {path}") from None
+    except ValidationError as error:
+        raise ContractError(f"{path} is no job of this version: {error.errors()[0]['msg']}") from None
+
+
+def tasks(place: Path, job: Job) -> tuple[Task, ...]:
+    """The job's tasks for the hop that it trains.
+
+    Raises:
+        IntegrityError: they are not those of the job's bank.
         ContractError: there are none.
     """
-    place = folder(home, job)
-    if not (place / "tasks.parquet").exists():
-        raise IntegrityError(f"job {job.digest[:12]} lacks its tasks: expected {place / 'tasks.parquet'}")
+    try:
+        said = BankManifest.parse((place / "manifest.json").read_bytes())
+        held = digest_file(place / "tasks.parquet")
+    except (FileNotFoundError, ValidationError) as error:
+        raise IntegrityError(f"job {job.digest[:12]} lacks its tasks in {place}: {error}") from None
+    if said.digest != job.bank or held != said.tasks_sha256:
+        raise IntegrityError(
+            f"{place / 'tasks.parquet'} is not bank {job.bank[:12]}; remove the folder and submit the job again"
+        )
     found = tuple(one for one in bank.read(place / "tasks.parquet") if one.hop == "route")
     if not found:
         raise ContractError(f"bank {job.bank[:12]} has no routing task to train role {job.role} on")
     return found
 
 
-def batch(tasks: Sequence[Task], settings: Update, step: int) -> list[Task]:
-    """The tasks of one step (from 0): every expected answer equally often, each list in a seeded order.
+def harness(place: Path, job: Job) -> hcp.Harness:
+    """The harness that the job trains under.
 
-    Depends on nothing but its arguments, so a resumed job asks the same.
+    Raises:
+        IntegrityError: the folder holds another one.
     """
-    by_answer: dict[str, list[Task]] = defaultdict(list)
-    for one in sorted(tasks, key=lambda task: task.task_id):
-        by_answer[one.expected].append(one)
-    answers = sorted(by_answer)
-    chosen = []
-    for slot in range(step * settings.prompts, (step + 1) * settings.prompts):
-        answer, turn = answers[slot % len(answers)], slot // len(answers)
-        pool = by_answer[answer]
-        order = list(range(len(pool)))
-        random.Random(f"{settings.seed}:{answer}:{turn // len(pool)}").shuffle(order)
-        chosen.append(pool[order[turn % len(pool)]])
-    return chosen
+    found = hcp.read(place / "harness.toml")
+    if found.digest != job.harness:
+        raise IntegrityError(
+            f"{place / 'harness.toml'} is harness {found.digest[:12]}, the job names {job.harness[:12]}"
+        )
+    return found
+
+
+def done(place: Path) -> Done | None:
+    """How it ended, or None while it has not."""
+    path = place / "complete.json"
+    return Done.parse(path.read_bytes()) if path.exists() else None
+
+
+def finish(place: Path, end: Done) -> Done:
+    """Write the marker that makes a job complete."""
+    write_whole(place / "complete.json", canonical(end.model_dump(mode="json")))
+    return end
+
+
+def collect(home: Home, place: Path, end: Done) -> None:
+    """Bring the adapter of a complete job into the home.
+
+    Raises:
+        IntegrityError: it is not what the job named.
+    """
+    if end.adapter is None:
+        return
+
+    def fill(target: Path) -> None:
+        for file in adapters.FILES:
+            shutil.copyfile(place / "adapter" / file, target / file)
+
+    publish_folder(home.adapters / end.adapter, fill)
+    adapters.describe(home, end.adapter)

@@ -5,6 +5,7 @@ Nothing but the trained adapter may change: base and frozen adapters are hashed 
 
 import hashlib
 import json
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -15,11 +16,10 @@ from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel
 
 from rsi.ids import canonical
-from rsi.registry import adapters
 from rsi.registry.adapters import TARGETS
-from rsi.settings import Home, Update
+from rsi.settings import Update
 from rsi.store.files import publish_folder
-from rsi.update.rollout import Decoder
+from rsi.update.scoring import Decoder
 
 TRAINED = "trained"
 """Name of the trained adapter in memory; also the name that PEFT's parameter names carry."""
@@ -38,9 +38,9 @@ class Learner(NamedTuple):
 
 
 def build(
-    home: Home, base: PreTrainedModel, settings: Update, warm_start: str | None, frozen: tuple[str, ...]
+    folder: Path, base: PreTrainedModel, settings: Update, warm_start: str | None, frozen: tuple[str, ...]
 ) -> Learner:
-    """Lay the frozen adapters over the base, and fresh or warm weights to train."""
+    """Lay the frozen adapters over the base, and fresh or warm weights to train; `folder` holds them by name."""
     torch.manual_seed(settings.seed)
     config = LoraConfig(
         r=settings.rank,
@@ -52,9 +52,9 @@ def build(
     )
     model = get_peft_model(base, config, adapter_name=TRAINED)
     for name in frozen:
-        model.load_adapter(str(adapters.folder(home, name)), adapter_name=name)
+        model.load_adapter(str(folder / name), adapter_name=name)
     if warm_start:
-        weights = load_file(adapters.folder(home, warm_start) / "adapter_model.safetensors")
+        weights = load_file(folder / warm_start / "adapter_model.safetensors")
         set_peft_model_state_dict(model, weights, adapter_name=TRAINED)
     model.set_adapter(TRAINED)
     model.eval()
@@ -80,7 +80,7 @@ def _untrained(learner: Learner) -> Iterator[tuple[str, torch.Tensor]]:
             yield name, tensor
 
 
-def save_checkpoint(target: Path, learner: Learner, step: int, skipped: int) -> None:
+def save_checkpoint(target: Path, learner: Learner, step: int) -> None:
     """Keep weights and optimiser moments of `step` finished steps; the folder is whole or absent."""
     tensors: dict[str, torch.Tensor] = {}
     for name, one in learner.parameters():
@@ -90,13 +90,13 @@ def save_checkpoint(target: Path, learner: Learner, step: int, skipped: int) -> 
 
     def fill(folder: Path) -> None:
         save_file(tensors, folder / "state.safetensors")
-        (folder / "state.json").write_bytes(canonical({"step": step, "skipped": skipped}))
+        (folder / "state.json").write_bytes(canonical({"step": step}))
 
     publish_folder(target, fill)
 
 
-def load_checkpoint(folder: Path, learner: Learner) -> tuple[int, int]:
-    """Put a checkpoint's state into the learner; (steps finished, groups skipped)."""
+def load_checkpoint(folder: Path, learner: Learner) -> int:
+    """Put a checkpoint's state into the learner; how many steps were finished."""
     tensors = load_file(folder / "state.safetensors")
     said = json.loads((folder / "state.json").read_bytes())
     with torch.no_grad():
@@ -104,18 +104,18 @@ def load_checkpoint(folder: Path, learner: Learner) -> tuple[int, int]:
             one.copy_(tensors[f"weight.{name}"])
             keys = [key for key in ("step", "exp_avg", "exp_avg_sq") if f"{key}.{name}" in tensors]
             learner.optimizer.state[one] = {key: tensors[f"{key}.{name}"] for key in keys}
-    return int(said["step"]), int(said["skipped"])
+    return int(said["step"])
 
 
 def export(learner: Learner, folder: Path, base: str) -> None:
     """Write the trained adapter as PEFT would, with nothing in it that differs from run to run."""
-    learner.model.save_pretrained(str(folder), selected_adapters=[TRAINED])
-    place = folder / TRAINED
-    config = json.loads((place / "adapter_config.json").read_bytes())
+    with tempfile.TemporaryDirectory() as written:
+        learner.model.save_pretrained(written, selected_adapters=[TRAINED])
+        place = Path(written) / TRAINED
+        config = json.loads((place / "adapter_config.json").read_bytes())
+        tensors = load_file(place / "adapter_model.safetensors")
     config["target_modules"] = sorted(config["target_modules"])
     config["base_model_name_or_path"] = base
     config["inference_mode"] = True
     (folder / "adapter_config.json").write_bytes(canonical(config))
-    save_file(
-        load_file(place / "adapter_model.safetensors"), folder / "adapter_model.safetensors", {"format": "pt"}
-    )
+    save_file(tensors, folder / "adapter_model.safetensors", {"format": "pt"})

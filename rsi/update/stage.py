@@ -11,9 +11,9 @@ def update(context: Context, bank: Digest) -> Digest:
     """Train the deployment's role on the bank; the digest of the candidate version.
 
     Raises:
-        QuietError: no group of answers ever carried a signal, so there is nothing to try.
+        QuietError: training left no adapter; the message says why.
     """
-    from rsi.update.job import Job, submit
+    from rsi.update.job import Job, collect, submit
     from rsi.update.worker import work
 
     home, settings = context.home, context.deployment.update
@@ -29,13 +29,12 @@ def update(context: Context, bank: Digest) -> Digest:
         harness=champion.harness,
         settings=settings,
     )
-    submit(home, job)
+    place = submit(home, job)
     faults.point("update.after_submit")
-    end = work(home, job, base.folder, context.world.progress)
+    end = work(place, base.folder, context.world.progress)
     if end.adapter is None:
-        raise QuietError(
-            f"no candidate: none of {end.steps} training steps found a group of answers with a signal"
-        )
+        raise QuietError(f"no candidate: training stopped: {end.ended}")
+    collect(home, place, end)
     adapters = {**champion.adapters, settings.role: end.adapter}
     candidate = champion.model_copy(update={"adapters": adapters, "parent": context.start.champion})
     return versions.save(home, candidate)

@@ -1,206 +1,182 @@
-"""Running a training job: resume, steps, checkpoints, and the adapter at the end.
+"""Running a training job: resume, steps, checkpoints, and the adapter at the end. ``python -m rsi.update.worker JOB``.
 
 A job killed at any instant and run again ends in the same adapter: batches and draws depend on (seed, step)
 alone, a checkpoint holds weights and optimiser moments, and what was logged after it is cut off and made again.
 """
 
-import math
+import argparse
 import shutil
-import tempfile
-import time
-from collections.abc import Sequence
+import sys
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import orjson
-import torch
-from transformers import PreTrainedTokenizerBase
 
 from rsi import faults
-from rsi.engine import chat
+from rsi.assets import base_folder
 from rsi.engine.weights import read_base
-from rsi.errors import IntegrityError, RefusedError
+from rsi.errors import ContractError, IntegrityError, RsiError
 from rsi.harness import hcp
 from rsi.ids import canonical
-from rsi.ports import Progress, Prompt
+from rsi.ports import Progress
 from rsi.records import Task
 from rsi.registry import adapters
 from rsi.registry.promote import probe_prompts
-from rsi.settings import Home
-from rsi.store.files import write_whole
-from rsi.update import grpo, learner, rollout
-from rsi.update.job import Done, Job, batch, done, finish, folder, tasks_of
-from rsi.update.prefix import capture
-
-WARM_UP = 5
-"""Steps over which the learning rate rises."""
-CLIP_NORM = 1.0
-"""Largest norm of a step's gradient."""
-
-
-class Texts(NamedTuple):
-    """What turns prompts and labels into tokens."""
-
-    tokenizer: PreTrainedTokenizerBase
-    harness: hcp.Harness
-
-    def prompt(self, messages: Prompt) -> list[int]:
-        """Tokens of a conversation up to the answer."""
-        return chat.tokens(self.tokenizer, messages)
-
-    def choices(self) -> list[list[int]]:
-        """Tokens of every label."""
-        return [chat.encode(self.tokenizer, word) for word in self.harness.words]
+from rsi.settings import quiet_dependencies
+from rsi.store.files import publish_folder, write_whole
+from rsi.store.locks import hold
+from rsi.update import job as jobs
+from rsi.update import learner
+from rsi.update.batches import batch
+from rsi.update.closed import Labels, Texts
+from rsi.update.guards import Row, Stop, judged
+from rsi.update.job import Done, Job
+from rsi.update.step import take
 
 
 class Run(NamedTuple):
     """One job being worked on."""
 
-    home: Home
+    place: Path
     job: Job
     model: learner.Learner
-    texts: Texts
+    harness: hcp.Harness
+    practice: Labels
     tasks: tuple[Task, ...]
 
+    @property
+    def log(self) -> Path:
+        """A line a finished step."""
+        return self.place / "metrics.jsonl"
 
-def work(home: Home, job: Job, base: Path, progress: Progress) -> Done:
-    """Train to the end, or find it done.
+    @property
+    def checkpoints(self) -> Path:
+        """The last of them is where to go on."""
+        return self.place / "checkpoints"
+
+
+def work(place: Path, base: Path, progress: Progress) -> Done:
+    """Train the job in a folder to its end, or find it done.
 
     Raises:
-        IntegrityError: something that is frozen changed.
+        BusyError: another worker is at it.
+        IntegrityError: something that is frozen changed, or the folder does not hold what the job names.
         RefusedError: the loss is no longer a number.
     """
-    ended = done(home, job)
-    if ended is not None:
-        return ended
-    tasks = tasks_of(home, job)
-    model, tokenizer = read_base(base)
-    run = Run(
-        home,
-        job,
-        learner.build(home, model, job.settings, job.warm_start, job.frozen),
-        Texts(tokenizer, hcp.load(home.harnesses, job.harness)),
-        tasks,
-    )
+    job = jobs.read(place)
+    with hold(place / "lock", f"job {job.digest[:12]}", datetime.now(UTC).isoformat(timespec="seconds")):
+        ended = jobs.done(place)
+        return ended if ended is not None else _worked(_run(place, job, base), progress)
+
+
+def _run(place: Path, job: Job, base: Path) -> Run:
+    asked = jobs.tasks(place, job)
+    harness = jobs.harness(place, job)
+    base_model, tokenizer = read_base(base)
+    model = learner.build(place / "adapters", base_model, job.settings, job.warm_start, job.frozen)
+    practice = Labels(model.decoder, Texts(tokenizer, harness), job.settings)
+    return Run(place, job, model, harness, practice, asked)
+
+
+def _worked(run: Run, progress: Progress) -> Done:
     before = learner.fingerprint(run.model)
-    skipped = _steps(run, progress)
+    rows, stop = _steps(run, progress)
     if learner.fingerprint(run.model) != before:
         raise IntegrityError(
-            f"job {job.digest[:12]} changed the base or an adapter of another role; nothing was kept"
+            f"job {run.job.digest[:12]} changed the base or an adapter of another role; nothing was kept"
         )
-    groups = job.settings.steps * job.settings.prompts
-    name = None if skipped == groups else _export(run)
+    if not any(row["live"] for row in rows):
+        stop = Stop(f"none of {len(rows)} steps found a group of answers with a signal", False)
+    name = None if stop is not None and not stop.well else _export(run)
     faults.point("update.before_complete")
-    end = finish(home, job, Done(adapter=name, steps=job.settings.steps, skipped=skipped))
+    skipped = sum(int(row["skipped"]) for row in rows)
+    ended = stop.reason if stop is not None else f"all {len(rows)} steps were taken"
+    end = jobs.finish(run.place, Done(adapter=name, steps=len(rows), skipped=skipped, ended=ended))
     with suppress(OSError):
-        shutil.rmtree(folder(home, job) / "checkpoints")
+        shutil.rmtree(run.checkpoints)
     return end
 
 
-def _steps(run: Run, progress: Progress) -> int:
-    place, settings = folder(run.home, run.job), run.job.settings
-    first, skipped = 0, 0
-    saved = sorted((place / "checkpoints").glob("step-*"))
-    if saved:
-        first, skipped = learner.load_checkpoint(saved[-1], run.model)
-    _cut_metrics(place / "metrics.jsonl", first)
+def _steps(run: Run, progress: Progress) -> tuple[list[Row], Stop | None]:
+    """All steps that are left; the whole log, and why it ends early if it does."""
+    settings = run.job.settings
+    saved = sorted(run.checkpoints.glob("step-*"))
+    first = learner.load_checkpoint(saved[-1], run.model) if saved else 0
+    rows = _kept_rows(run.log, first)
+    stop = judged(settings, rows)
     for step in range(first, settings.steps):
-        row = _step(run, step)
-        skipped += int(row["skipped"])
-        with (place / "metrics.jsonl").open("ab") as file:
-            file.write(canonical(row) + b"\n")
+        if stop is not None:
+            break
+        rows.append(take(run.model, run.practice, settings, batch(run.tasks, settings, step), step))
+        with run.log.open("ab") as file:
+            file.write(canonical(rows[-1]) + b"\n")
         faults.point("update.after_step")
-        progress(
-            "update", step + 1, settings.steps, f"reward {row['reward']:.2f}, {skipped} groups without signal"
-        )
+        silent = sum(int(row["skipped"]) for row in rows)
+        note = f"reward {rows[-1]['reward']:.2f}, {silent} groups without signal"
+        progress("update", step + 1, settings.steps, note)
         if (step + 1) % settings.checkpoint_every == 0 and step + 1 < settings.steps:
-            learner.save_checkpoint(
-                place / "checkpoints" / f"step-{step + 1:06d}", run.model, step + 1, skipped
-            )
-            for old in sorted((place / "checkpoints").glob("step-*"))[:-1]:
+            learner.save_checkpoint(run.checkpoints / f"step-{step + 1:06d}", run.model, step + 1)
+            for old in sorted(run.checkpoints.glob("step-*"))[:-1]:
                 shutil.rmtree(old)
             faults.point("update.after_checkpoint")
-    return skipped
+        stop = judged(settings, rows)
+    return rows, stop
 
 
-def _step(run: Run, step: int) -> dict[str, float]:
-    settings, model, started = run.job.settings, run.model, time.monotonic()
-    tasks = batch(run.tasks, settings, step)
-    prompts = [run.texts.prompt(run.texts.harness.route_prompt(one.messages)) for one in tasks]
-    logprobs = rollout.policy(model.decoder, capture(model.decoder.body, prompts), run.texts.choices())
-    drawn = rollout.draw(
-        logprobs,
-        tasks,
-        run.texts.harness.roles,
-        settings.samples,
-        settings.exploration,
-        f"{settings.seed}:{step}",
-    )
-    values, live = grpo.advantages(drawn.rewards)
-    said = logprobs.gather(1, drawn.choices)
-    weighted = values * grpo.weights(said.detach(), drawn.logprobs, values)
-    loss = grpo.loss(said, said.detach(), weighted, live)
-    norm = 0.0
-    if bool(live.any()):
-        for group in model.optimizer.param_groups:
-            group["lr"] = settings.learning_rate * schedule(step, settings.steps)
-        model.optimizer.zero_grad()
-        loss.backward()
-        norm = float(torch.nn.utils.clip_grad_norm_([one for _, one in model.parameters()], CLIP_NORM))
-        if not math.isfinite(float(loss.detach()) + norm):
-            raise RefusedError(
-                f"training diverged at step {step + 1}: loss {float(loss.detach())}, gradient norm {norm}"
-            )
-        model.optimizer.step()
-    right = [run.texts.harness.roles.index(one.expected) for one in tasks]
-    return {
-        "step": step + 1,
-        "reward": float(drawn.rewards.mean()),
-        "p_right": float(logprobs.detach().exp()[torch.arange(len(tasks)), torch.tensor(right)].mean()),
-        "entropy": float(-(logprobs.detach().exp() * logprobs.detach()).sum(dim=1).mean()),
-        "loss": float(loss.detach()),
-        "gradient_norm": norm,
-        "skipped": float((~live).sum()),
-        "unscored": float(drawn.unscored),
-        "prompt_tokens": float(sum(map(len, prompts))),
-        "seconds": time.monotonic() - started,
-    }
-
-
-def schedule(step: int, steps: int) -> float:
-    """Factor of the learning rate: up over `WARM_UP` steps, level to the middle, then down to a tenth."""
-    late = max(0.0, (step - steps / 2) / (steps / 2))
-    return min(1.0, (step + 1) / WARM_UP) * (1.0 - 0.9 * late)
-
-
-def _cut_metrics(path: Path, steps: int) -> None:
-    """Keep the rows of finished steps only."""
-    if not path.exists():
-        return
-    rows = [line for line in path.read_bytes().split(b"\n")[:-1] if orjson.loads(line)["step"] <= steps]
-    write_whole(path, b"".join(line + b"\n" for line in rows))
-
-
-def measure(run: Run, prompts: Sequence[Prompt]) -> tuple[tuple[float, ...], ...]:
-    """Log-probs of the labels on prompts, by the trained adapter as it is in memory."""
-    with torch.no_grad():
-        captured = capture(run.model.decoder.body, [run.texts.prompt(one) for one in prompts])
-        found = rollout.policy(run.model.decoder, captured, run.texts.choices())
-    return tuple(tuple(round(value, 5) for value in row) for row in found.tolist())
+def _kept_rows(path: Path, steps: int) -> list[Row]:
+    """The rows of the first `steps` steps; the others are cut off."""
+    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+    rows = [row for line in lines if (row := orjson.loads(line))["step"] <= steps]
+    if len(rows) < len(lines):
+        write_whole(path, b"".join(canonical(row) + b"\n" for row in rows))
+    return rows
 
 
 def _export(run: Run) -> str:
-    settings = run.job.settings
-    with tempfile.TemporaryDirectory(dir=folder(run.home, run.job)) as draft:
-        learner.export(run.model, Path(draft), run.job.base)
+    """Put the adapter into the job's folder; its name."""
+    settings, base = run.job.settings, run.job.base
+
+    def fill(draft: Path) -> None:
+        learner.export(run.model, draft, base)
         card = adapters.Card(
             role=run.job.role,
-            base=run.job.base,
+            base=base,
             rank=settings.rank,
             alpha=settings.alpha,
-            files=adapters.hashes(Path(draft)),
+            files=adapters.hashes(draft),
             harness=run.job.harness,
-            probe=measure(run, probe_prompts(run.texts.harness)),
+            probe=run.practice.measure(probe_prompts(run.harness)),
         )
-        return adapters.freeze(run.home, Path(draft), card).name
+        adapters.seal(draft, card)
+
+    # A worker that was killed after this point comes from the same checkpoint to the same weights.
+    return adapters.name_of(publish_folder(run.place / "adapter", fill))
+
+
+def main() -> None:
+    """Work on the job in a folder; exit codes are those of `rsi.errors`."""
+    quiet_dependencies()
+    parser = argparse.ArgumentParser(prog="python -m rsi.update.worker", description=__doc__)
+    parser.add_argument("job", type=Path, help="the job's folder")
+    parser.add_argument("--base", help="folder of the base model; the asset that the job names without it")
+    said = parser.parse_args()
+    try:
+        job = jobs.read(said.job)
+        base, digest = base_folder(said.base or job.base_name)
+        if digest != job.base:
+            raise ContractError(f"{base} is base {digest[:12]}, the job trains on {job.base[:12]}")
+        end = work(said.job, base, _told)
+    except RsiError as error:
+        print(f"rsi: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    print(f"adapter {end.adapter}: {end.ended}" if end.adapter else f"no adapter: {end.ended}")
+
+
+def _told(what: str, done: int, total: int, note: str = "") -> None:
+    print(f"{what}: {done} of {total} ({note})", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

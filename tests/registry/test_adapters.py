@@ -13,7 +13,7 @@ from rsi.ports import silent
 from rsi.records import Adapter
 from rsi.registry import adapters
 from rsi.settings import Home
-from rsi.update.job import submit
+from rsi.update.job import collect, submit
 from rsi.update.worker import work
 from tests.made import base_digest, tiny_job
 
@@ -23,8 +23,10 @@ def trained(tmp_path_factory, tiny_base):
     """Home and name of a good adapter."""
     home = Home(tmp_path_factory.mktemp("adapters"))
     job = tiny_job(home, tiny_base, steps=2)
-    submit(home, job)
-    return home, work(home, job, tiny_base, silent).adapter
+    place = submit(home, job)
+    end = work(place, tiny_base, silent)
+    collect(home, place, end)
+    return home, end.adapter
 
 
 @pytest.fixture
@@ -41,7 +43,7 @@ def forge(trained, tmp_path, tiny_base):
         change(draft)
         card = orjson.loads((draft / "adapter.json").read_bytes())
         (draft / "adapter.json").write_bytes(orjson.dumps({**card, "files": adapters.hashes(draft)}))
-        name = adapters._name("L0", draft)
+        name = adapters.name_of(draft)
         draft.rename(home.adapters / name) if home.adapters.exists() else (
             home.adapters.mkdir(parents=True),
             draft.rename(home.adapters / name),

@@ -1,0 +1,103 @@
+"""How a job trains: what the deployment file and a job's `job.json` say of it. The formulas are in `rsi.update`."""
+
+from enum import StrEnum
+
+from pydantic import Field, model_validator
+
+from rsi.records import Record
+
+
+class Scaling(StrEnum):
+    """What a group's centred rewards are divided by."""
+
+    GROUP = "group"
+    """Their standard deviation."""
+    NONE = "none"
+    """Nothing (Dr. GRPO)."""
+
+
+class Normalisation(StrEnum):
+    """How losses of tokens become one."""
+
+    ANSWER = "answer"
+    """Mean over the tokens of an answer, then over answers and groups (GRPO)."""
+    LENGTH = "length"
+    """Sum over an answer's tokens divided by the longest that answers may be, then the mean (Dr. GRPO)."""
+    TOKEN = "token"
+    """Mean over all tokens of all groups (DAPO)."""
+
+
+class Level(StrEnum):
+    """What an importance ratio is taken of."""
+
+    TOKEN = "token"
+    SEQUENCE = "sequence"
+    """The geometric mean over the answer's tokens, the same for each of them (GSPO)."""
+
+
+class Objective(Record):
+    """Which loss a job minimises."""
+
+    scaling: Scaling = Scaling.GROUP
+    normalisation: Normalisation = Normalisation.ANSWER
+    level: Level = Level.TOKEN
+    clip_low: float = Field(0.2, gt=0, lt=1)
+    clip_high: float = Field(0.2, gt=0)
+    """Ratios count between 1 - `clip_low` and 1 + `clip_high`."""
+    kl: float = Field(0.0, ge=0)
+    """Weight of the divergence from the base, in nats a token; 0 computes none."""
+
+
+class Rule(StrEnum):
+    """How the ratio becomes a weight."""
+
+    NONE = "none"
+    TRUNCATE = "truncate"
+    ICEPOP = "icepop"
+    MASK = "mask"
+    REJECT = "reject"
+    TOPR = "topr"
+
+
+class Correction(Record):
+    """What a job does about the mismatch, and when it stops."""
+
+    rule: Rule = Rule.NONE
+    level: Level = Level.TOKEN
+    """Whether k is a token's ratio, or the answer's: the product over its tokens."""
+    low: float = Field(0.5, ge=0, le=1)
+    high: float = Field(5.0, ge=1)
+    veto: bool = False
+    alarm: float | None = Field(None, gt=0)
+    """Mean k3 (nats a token) from which a step counts as alarming; null where the distance is meant, as exploration
+    is."""
+
+    @model_validator(mode="after")
+    def _rejects_answers(self) -> "Correction":
+        if self.rule in (Rule.REJECT, Rule.TOPR) and self.level is not Level.SEQUENCE:
+            raise ValueError(f"rule {self.rule.value} judges whole answers: set level = 'sequence'")
+        return self
+
+
+class Budget(Record):
+    """What a job may use; null is no bound. The first that is used up ends it, and its adapter is kept."""
+
+    seconds: float | None = Field(None, gt=0)
+    """Of steps, added up over all runs of the job."""
+    tokens: int | None = Field(None, ge=1)
+    """Sampled."""
+    usd: float | None = Field(None, gt=0)
+    usd_an_hour: float = Field(0.0, ge=0)
+    """What an hour of the worker costs."""
+
+
+class Guard(Record):
+    """What a job must not become; broken in `patience` steps in a row, it stops without an adapter."""
+
+    patience: int = Field(20, ge=1)
+    entropy: float = Field(0.0, ge=0)
+    """Least mean entropy (nats a token)."""
+    repeated: float = Field(1.0, ge=0, le=1)
+    """Largest share of answers that repeat themselves."""
+    cut: float = Field(1.0, ge=0, le=1)
+    """Largest share of answers cut at their longest."""

@@ -21,6 +21,7 @@ AGENT = "codex"
 _ITEM_EVENTS = ("item.started", "item.updated", "item.completed")
 _EVENTS = ("thread.started", "turn.started", "turn.completed", "turn.failed")
 _FAILED = ("failed", "declined")
+_FARTHEST = 2**40
 _CALLS = {
     "command_execution": ("shell", ("command",)),
     "file_change": ("file_change", ("changes",)),
@@ -71,7 +72,7 @@ def read(record: JsonObject, place: Place) -> tuple[Rows | Refusal, ...]:
         error=failure if events[-1]["type"] in ("turn.failed", "error") else None,
     )
     found = told_rows(run, told, NAME, place)
-    behind = _count(fields.table(used), "input_tokens") or 0
+    behind = min(_count(fields.table(used), "input_tokens") or 0, _FARTHEST)
     return (
         replace(
             found,

@@ -58,7 +58,7 @@ comment on column spans.status is 'ok, error or unset, as OpenTelemetry has it.'
 comment on column spans.error is 'What went wrong (status message, error.type or exception); null if nothing did.';
 comment on column spans.provider is 'gen_ai.provider.name (older: gen_ai.system); null where not said.';
 comment on column spans.model is 'gen_ai.response.model, else gen_ai.request.model; null where not said.';
-comment on column spans.response_id is 'gen_ai.response.id; null where not said.';
+comment on column spans.response_id is 'gen_ai.response.id, or what tells a call apart in logs that copy calls; null where neither is said.';
 comment on column spans.finish_reason is 'gen_ai.response.finish_reasons, the last one; null where not said.';
 comment on column spans.input_tokens is 'gen_ai.usage.input_tokens, cached ones included; null where not said.';
 comment on column spans.output_tokens is 'gen_ai.usage.output_tokens, reasoning included; null where not said.';

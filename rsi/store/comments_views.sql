@@ -42,7 +42,7 @@ comment on column v_llm_calls.cost_usd is 'US dollars as the producer says; null
 comment on column v_llm_calls.start_ts is 'Start, UTC; null where unknown.';
 comment on column v_llm_calls.ms is 'Duration in milliseconds; null where a time is unknown.';
 comment on column v_llm_calls.instrumentation is 'The library that recorded it; null where not said.';
-comment on column v_llm_calls.response_id is 'gen_ai.response.id; null where not said.';
+comment on column v_llm_calls.response_id is 'gen_ai.response.id, or what tells a call apart in logs that copy calls; null where neither is said.';
 comment on column v_llm_calls.agent is 'gen_ai.agent.name of the trace; null where not said.';
 comment on column v_llm_calls.version is 'Digest of the version that answered; null where unknown.';
 comment on column v_llm_calls.route is 'The specialist that answered; null where unknown.';

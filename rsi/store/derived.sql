@@ -159,7 +159,7 @@ group by span_uid;
 create or replace view spans as
 from spans_until(9223372036854775807);
 
--- The earliest place, the longest text.
+-- The earliest place, the longest text and thought; what is equal in that is told apart by its content (`said`).
 create or replace macro messages_until(n) as table
 with several as (
     select message_uid from message_parts where ordinal <= n group by message_uid having count(*) > 1
@@ -184,15 +184,15 @@ where ordinal <= n
 union all by name
 select
     message_uid,
-    any_value(trace_uid order by part_uid) as trace_uid,
+    min(trace_uid) as trace_uid,
     min(at_ns) as at_ns,
     min({'at_ns': at_ns, 'seq': seq}).seq as seq,
-    any_value(role order by part_uid) as role,
-    any_value(author order by part_uid) as author,
-    any_value(content order by length(content) desc nulls last, part_uid) as content,
-    any_value(content_state order by length(content) desc nulls last, part_uid) as content_state,
-    any_value(reasoning order by length(reasoning) desc nulls last, part_uid) as reasoning,
-    any_value(tool_call_id order by part_uid) as tool_call_id,
+    min(role) as role,
+    min(author) as author,
+    arg_max(content, said) as content,
+    arg_max(content_state, said) as content_state,
+    arg_max(reasoning, thought) as reasoning,
+    min(tool_call_id) as tool_call_id,
     min(ordinal) as ordinal,
     any_value(file_id order by ordinal, part_uid) as file_id,
     any_value(line order by ordinal, part_uid) as line,

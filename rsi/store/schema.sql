@@ -80,7 +80,8 @@ create table span_parts (
     byte_offset bigint not null
 );
 
--- A second part of a message is kept only where it says more, or stood earlier.
+-- A second part of a message is kept only where it says more in any field, or stood earlier. How much its text and its
+-- thought say is a number: the longer says more, of equal ones the content decides.
 create table message_parts (
     part_uid varchar not null,
     message_uid varchar not null,
@@ -93,7 +94,8 @@ create table message_parts (
     content_state varchar not null,
     reasoning varchar,
     tool_call_id varchar,
-    size bigint not null,
+    said bigint not null,
+    thought bigint not null,
     ordinal bigint not null,
     file_id varchar not null,
     line bigint not null,

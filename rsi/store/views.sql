@@ -14,7 +14,7 @@ where o.outcome = 'fail';
 -- Calls of models, each once, whoever recorded them.
 create or replace view v_llm_calls as
 select
-    s.span_uid, s.trace_uid, s.name, s.provider, s.model, s.status, s.error, s.finish_reason, s.input_tokens, s.output_tokens,
+    s.span_uid, s.trace_uid, s.name, s.provider, coalesce(s.model, t.model) as model, s.status, s.error, s.finish_reason, s.input_tokens, s.output_tokens,
     s.cache_read_tokens, s.cache_write_tokens, s.reasoning_tokens, s.cost_usd, s.start_ts,
     (s.end_ns - s.start_ns) / 1e6 as ms, s.instrumentation, s.response_id, t.agent, t.version, t.route, t.origin, t.conversation
 from spans s

@@ -22,6 +22,7 @@ from rsi.traces.formats.assembly import unstreamed
 from rsi.traces.pieces import OPEN
 from rsi.traces.redact import Redactor
 from rsi.traces.rows import Json, Message, Place, Refusal, Rows, Score, Span, ToolCall, Trace
+from rsi.traces.said import said, says_more, thought
 from rsi.traces.split import HELD_OUT, Splitter
 from rsi.traces.streams import holds_stream
 from rsi.traces.values import Flaw, Piece
@@ -250,7 +251,7 @@ class _Drawn:
             before = parts.get(message.message_uid)
             if before is None:
                 parts[message.message_uid] = (unit, message)
-            elif _says_more(message, before[1]):
+            elif isinstance(first := before[1], Message) and says_more(message, first):
                 # Both are kept: which of them stands is the view's to say.
                 parts[_part(message)] = (unit, message)
 
@@ -337,17 +338,6 @@ def _part(row: NamedTuple) -> str:
     return digest(tuple(row))[:32]
 
 
-def _says_more(one: NamedTuple, other: NamedTuple) -> bool:
-    assert isinstance(one, Message)
-    assert isinstance(other, Message)
-    return (one.at_ns, one.seq) < (other.at_ns, other.seq) or _size(one) > _size(other)
-
-
-def _size(row: NamedTuple) -> int:
-    assert isinstance(row, Message)
-    return len(row.content or "") + len(row.reasoning or "")
-
-
 def _columns(table: str, row: type[NamedTuple], found: Mapping[str, tuple[int, NamedTuple]]) -> "pa.Table":
     import pyarrow as pa
 
@@ -359,7 +349,9 @@ def _columns(table: str, row: type[NamedTuple], found: Mapping[str, tuple[int, N
         columns[name] = pa.array(column, _kind(hint))
     if row is Message:
         # How much a message says, so that nobody has to read it to know.
-        columns["size"] = pa.array([_size(one) for _, one in found.values()], pa.int64())
+        messages = [one for _, one in found.values() if isinstance(one, Message)]
+        columns["said"] = pa.array([said(one) for one in messages], pa.int64())
+        columns["thought"] = pa.array([thought(one) for one in messages], pa.int64())
     return pa.table(columns)
 
 

@@ -1,10 +1,15 @@
 """Which reader takes a record, decided for each record: files mix formats and versions."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
-from rsi.traces.decode import decode_record
+import orjson
+
+from rsi.traces.decode import decode_record, kind
 from rsi.traces.formats import formats
-from rsi.traces.rows import Format, JsonObject, Place, Reason, Refusal, Rows
+from rsi.traces.formats.pages import MAX_DEPTH, inside
+from rsi.traces.rows import Format, Json, JsonObject, Place, Reason, Refusal, Rows
 from rsi.traces.values import Cut, Piece
 
 
@@ -27,10 +32,16 @@ def read(
         return None, (record,)
     if clean is not None:
         record = clean(record)
+    return record, _found(record, place)
+
+
+def _found(record: JsonObject, place: Place, depth: int = 0) -> tuple[Rows | Refusal, ...]:
+    """What the record's reader finds; without one, what the readers of the records inside find."""
     format_ = detect(record)
     if format_ is None:
         keys = ", ".join(sorted(record)[:8])[:200]
-        return record, (Refusal(Reason.UNKNOWN_FORMAT, f"no reader takes an object with keys {keys}"),)
+        unknown = Refusal(Reason.UNKNOWN_FORMAT, f"no reader takes an object with keys {keys}")
+        return (_opened(record, place, depth + 1) if depth < MAX_DEPTH else ()) or (unknown,)
     try:
         found = format_.read(record, place)
     except Exception as error:
@@ -40,4 +51,29 @@ def read(
         )
     if not found:
         found = (Refusal(Reason.MISSING_FIELD, f"{format_.NAME}: nothing in this record says anything"),)
-    return record, found
+    return found
+
+
+def _opened(record: JsonObject, place: Place, depth: int) -> tuple[Rows | Refusal, ...]:
+    """The records of a page, each with its own text; nothing where no reader takes any of them."""
+    found: list[Rows | Refusal] = []
+    known = False
+    for one in inside(record):
+        if isinstance(one, dict):
+            said = _found(one, place, depth)
+            known = known or any(_is_known(part) for part in said)
+        else:
+            said = (Refusal(Reason.UNKNOWN_FORMAT, f"expected a JSON object in a page, found {kind(one)}"),)
+        found += [_apart(part, one) for part in said]
+    return tuple(found) if known else ()
+
+
+def _is_known(found: Rows | Refusal) -> bool:
+    return isinstance(found, Rows) or found.reason is not Reason.UNKNOWN_FORMAT
+
+
+def _apart(found: Rows | Refusal, inner: Json) -> Rows | Refusal:
+    """With the text of the record inside, where it has none of its own."""
+    if isinstance(found, Rows):
+        return found if found.own is not None else replace(found, own=partial(orjson.dumps, inner))
+    return found if found.part is not None else replace(found, part=orjson.dumps(inner))

@@ -30,13 +30,15 @@ _FRESH: Mapping[str, Mapping[str, str]] = {
     "span_parts": _ONE,
     "tool_call_parts": _ONE,
     "scores": {name: text.replace("part_uid", "score_uid") for name, text in _ONE.items()},
-    # A part of a message that says no more than another, and stands no earlier, is not worth keeping.
+    # A part of a message is not worth keeping where another wins or draws in all that it says (`rsi.traces.said`).
     "message_parts": {
-        "known": "message_uid, at_ns, seq, size",
+        "known": "message_uid, at_ns, seq, role, author, tool_call_id, said, thought",
         "key": "message_uid",
         "same": "t.message_uid = b.message_uid and {'at': t.at_ns, 'seq': t.seq} <= {'at': b.at_ns, 'seq': b.seq} "
-        "and t.size >= b.size",
-        "parts": "b.message_uid, b.at_ns, b.seq, b.size",
+        "and t.said >= b.said and t.thought >= b.thought and t.role <= b.role "
+        "and (b.author is null or t.author <= b.author) "
+        "and (b.tool_call_id is null or t.tool_call_id <= b.tool_call_id)",
+        "parts": "b.message_uid, b.at_ns, b.seq, b.said, b.thought, b.role, b.author, b.tool_call_id",
     },
 }
 """By table, how query `fresh` tells what is there already from what is new."""

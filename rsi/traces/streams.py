@@ -2,7 +2,7 @@
 
 The rest of a file passes through untouched. What is a chunk is asked of the bytes first, so that files without
 streams cost next to nothing. Chunks of several chat completions may be mixed, as a proxy writes them; the events
-of the Responses and the Messages API name their stream only at its beginning, so that they must lie together.
+of the Responses and the Messages API and of Codex name their stream only at its beginning: they must lie together.
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from rsi.traces.decode import decode_record
 from rsi.traces.formats import fields
 from rsi.traces.formats.assembly import is_chunk, is_event
+from rsi.traces.formats.codex_exec import is_event as is_thread_event
 from rsi.traces.pieces import MAX_RECORD, Left
 from rsi.traces.rows import JsonObject, Reason, Refusal
 from rsi.traces.values import EXCERPT, Flaw, Piece
@@ -29,9 +30,15 @@ _OTEL = (b'{"resourceSpans"', b'{"resourceLogs"')
 _PIECES = (b"completion.chunk", b".delta", b"_delta")
 _FIELDS = (b"event:", b"id:", b"retry:", b":")
 """Lines of server-sent events that hold no data."""
-_EVENTS = ("responses", "messages")
+_EVENTS = ("responses", "messages", "thread")
 """Streams whose events do not name them."""
-_STARTS = ("response.created", "message_start")
+_STARTS = ("response.created", "message_start", "thread.started")
+_THREAD = tuple(
+    b'{"type":%s"%s' % (blank, kind)
+    for blank in (b"", b" ")
+    for kind in (b"thread.started", b"turn.", b"item.", b"error")
+)
+"""How events of Codex begin."""
 _SAYS = ("content", "tool_calls", "function_call", "reasoning_content", "reasoning", "refusal")
 
 
@@ -140,11 +147,14 @@ def _chunk(body: bytes) -> _Chunk | None:
         body = body[5:].strip()
         if body == b"[DONE]":
             return _Chunk()
-    if not _is_marked(body):
+    is_thread = body.startswith(_THREAD)
+    if not is_thread and not _is_marked(body):
         return None
     record = decode_record(body)
     if isinstance(record, Refusal):
         return None
+    if is_thread and is_thread_event(record):
+        return _Chunk(_EVENTS[2], body, starts=record["type"] in _STARTS)
     if is_chunk(record):
         return _of_choices(record, body)
     if not is_event(record):

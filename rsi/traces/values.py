@@ -1,7 +1,8 @@
 """JSON values cut out of a byte stream by their brackets, unread: documents, arrays, several in a row.
 
 A record is an object (or array) at the top, or directly inside a top-level array, whatever is inside it; so
-one broken element does not take the others with it. Each byte is looked at once, strings in one step.
+one broken element does not take the others with it. Each byte is looked at once, strings in one step. An object at
+the top that is too large is cut at the list it holds (`rsi.traces.lists`), into records of one element each.
 """
 
 import re
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from rsi.traces.lists import Opening, opening
 from rsi.traces.rows import Reason
 
 EXCERPT = 200
@@ -16,6 +18,7 @@ _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.DOTALL)
 _STRING_REST = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _MARK = re.compile(rb"[^\s,]")
 _BRACKET = re.compile(rb"[{\[\]]")
+_LISTED = re.compile(rb"\[\s*\{")
 
 
 class Cut(Enum):
@@ -72,6 +75,12 @@ class _Scanner:
         self._held: list[bytes] = []
         self._size = 0
         self._seen = False
+        self._list: Opening | None = None
+        """The list that a document which is too large is cut at."""
+        self._behind = False
+        """Whether what is held stands behind that list."""
+        self._may_cut = False
+        """Whether what is held may turn out to be such a document."""
 
     def feed(self, block: bytes) -> Iterator[Piece | Flaw]:
         at = kept = lined = 0
@@ -91,13 +100,15 @@ class _Scanner:
                 continue
             at = self._inside(block, at)
             if self._depth == self._base and not self._in_string:
-                yield self._finished(block[kept:at])
+                yield from self._finished(block[kept:at])
                 self.line += block.count(b"\n", lined, at)
                 lined = at
         if self._begun is not None:
             self._hold(block[kept:])
         self.line += block.count(b"\n", lined)
         self.offset += len(block)
+        if self._is_cut_next:
+            yield from self._cut()
 
     def end(self) -> Iterator[Flaw]:
         """What is left open where the input ends."""
@@ -112,10 +123,14 @@ class _Scanner:
         mark = block[at : at + 1]
         if mark == b"[" and not self._base:
             self._base = self._depth = 1
+        elif mark == b"]" and self._list is not None:
+            self._behind, self._begun = True, (self.line, self.offset + at)
+            self._base, self._depth = 0, self._list.depth - 1
         elif mark == b"]" and self._base:
             self._base = self._depth = 0
         elif mark in (b"{", b"["):
             self._begun = (self.line, self.offset + at)
+            self._may_cut = not self._base
             self._depth += 1
         else:
             self.hopeless = not self._seen
@@ -165,21 +180,55 @@ class _Scanner:
 
     def _hold(self, part: bytes) -> None:
         self._size += len(part)
-        if self._size <= self._limit:
+        if self._size <= self._limit or self._may_cut:
             self._held.append(part)
         else:
             self._held = [b"".join(self._held)[:EXCERPT]]
 
-    def _finished(self, part: bytes) -> Piece | Flaw:
+    @property
+    def _is_cut_next(self) -> bool:
+        return self._may_cut and self._size > self._limit
+
+    def _cut(self) -> Iterator[Piece | Flaw]:
+        """Go back to the list in which a document becomes too large; without one, give the document up."""
+        assert self._begun is not None
+        line, offset = self._begun
+        text = b"".join(self._held)
+        self._may_cut, self._list = False, opening(text[: self._limit])
+        if self._list is None:
+            self._held = [text[:EXCERPT]]
+            return
+        at = self._list.at
+        self._base = self._depth = self._list.depth
+        self._in_string = self._escaped = False
+        self._begun, self._held, self._size = None, [], 0
+        self.line, self.offset = line + text.count(b"\n", 0, at), offset + at
+        yield from self.feed(text[at:])
+
+    def _finished(self, part: bytes) -> Iterator[Piece | Flaw]:
         self._hold(part)
+        if self._is_cut_next:
+            here = self.line, self.offset
+            yield from self._cut()
+            if self._begun is None:
+                self.line, self.offset = here
+                return
         assert self._begun is not None
         line, offset = self._begun
         body, size = b"".join(self._held), self._size
         self._begun, self._held, self._size = None, [], 0
         if size > self._limit:
             detail = f"a record of {size} bytes; at most {self._limit} are read"
-            return Flaw(line, offset, Reason.TOO_LARGE, detail, body[:EXCERPT])
-        return Piece(line, offset, body)
+            yield Flaw(line, offset, Reason.TOO_LARGE, detail, body[:EXCERPT])
+        elif self._list is None:
+            yield Piece(line, offset, body)
+        elif not self._behind:
+            yield Piece(line, offset, self._list.front + body + self._list.back)
+        elif _LISTED.search(body):
+            # Another list stands behind the one that was cut.
+            yield Piece(line, offset, self._list.front + body)
+        if self._behind:
+            self._list, self._behind = None, False
 
     def _excerpt(self) -> bytes:
         return b"".join(self._held)[:EXCERPT]

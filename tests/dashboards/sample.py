@@ -164,7 +164,7 @@ def _told(rows: Iterable[NamedTuple], **more: object) -> list[dict[str, object]]
     told = [{**row._asdict(), **more, "part_uid": f"part {at}"} for at, row in enumerate(rows)]
     for one in told:
         if "content_state" in one:
-            one["size"] = len(str(one["content"] or ""))
+            one["said"], one["thought"] = len(str(one["content"] or "")), 0
     return told
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from rsi.ids import digest
 from rsi.traces.formats import fields
+from rsi.traces.formats.pages import HOLDERS, LISTS
 from rsi.traces.formats.stream_bodies import Body, completion, message, response
 from rsi.traces.rows import Json, JsonObject
 
@@ -18,7 +19,7 @@ _MESSAGE = ("message_start", "message_delta", "message_stop", "content_block_sta
             "content_block_stop", "ping")  # fmt: skip
 _SSE = ("data:", "event:", "id:", ":", "retry:")
 _PLACES = ("chunks", "events", "response", "response_body", "responseBody", "body", "content", "string", "text", "log",
-           "entries", "interactions", "http_interactions")  # fmt: skip
+           "interactions", "http_interactions", *LISTS, *HOLDERS)  # fmt: skip
 """Keys under which records keep streams, or what holds them."""
 _SAID = ("content", "text", "thinking", "partial_json", "reasoning_content", "reasoning", "refusal", "tool_calls",
          "function_call")  # fmt: skip

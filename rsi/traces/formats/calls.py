@@ -6,6 +6,9 @@ from rsi.ids import uid
 from rsi.traces.formats.turns import Call, Turn
 from rsi.traces.rows import ToolCall
 
+UNNAMED = "unnamed"
+"""Name of the tool in a result that tells only the id of its call; the record that asked knows it."""
+
 
 def called(trace_uid: str, said: Sequence[Turn], at_ns: int) -> list[ToolCall]:
     """Calls with their results; `seq` is the place of the asking message.
@@ -50,6 +53,45 @@ def called(trace_uid: str, said: Sequence[Turn], at_ns: int) -> list[ToolCall]:
             )
         )
     return found
+
+
+def known_by_id(
+    trace_uid: str, asked: Sequence[ToolCall], said: Sequence[tuple[int, Sequence[Turn]]]
+) -> tuple[ToolCall, ...]:
+    """Calls named by their ids alone, and of results whose calls other records tell what is known: the result.
+
+    `said` has the turns of each step with its time. Only for traces in which the ids are unique.
+    """
+    seen: dict[str, list[str]] = {}
+    found = []
+    for row in asked:
+        if row.native_id is not None:
+            same = seen.setdefault(row.native_id, [])
+            if row.call_uid not in same:
+                same.append(row.call_uid)
+            row = row._replace(call_uid=_named(trace_uid, row.native_id, same.index(row.call_uid)))
+        found.append(row)
+    for at_ns, turns in said:
+        for seq, turn in enumerate(turns):
+            if turn.role == "tool" and turn.answers is not None and turn.answers not in seen:
+                found.append(
+                    ToolCall(
+                        call_uid=_named(trace_uid, turn.answers, 0),
+                        trace_uid=trace_uid,
+                        at_ns=at_ns,
+                        seq=seq,
+                        native_id=turn.answers,
+                        name=turn.tool or UNNAMED,
+                        arguments_state="missing",
+                        result=turn.content,
+                        status=status(turn.content, turn.failed),
+                    )
+                )
+    return tuple(found)
+
+
+def _named(trace_uid: str, native_id: str, count: int) -> str:
+    return uid(trace_uid, "call", native_id, *([str(count)] if count else []))
 
 
 def call_name(call: Call) -> str:

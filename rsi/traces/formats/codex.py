@@ -3,7 +3,8 @@
 A line does not name its session; its file does, by the UUID at its end. The same turn is told twice, as items of
 the model's API (`response_item`) and as events of the program (`event_msg`): a message is named by its role, its
 text and its minute, so that both are one, and either alone is enough. Each distinct state of the cumulative token
-counts is one call of the model.
+counts is one call of the model. A forked session begins with a copy of its parent's log, at the time of the fork:
+what was said there is part of both conversations, and its calls are known by their counts as calls of the parent.
 """
 
 import re
@@ -117,6 +118,9 @@ def _context(kind: str, payload: JsonObject, where: _Where, place: Place) -> Row
     """What holds for the session or from here on: instructions, folder, model."""
     git = fields.table(payload.get("git"))
     named = fields.first(payload, "id", "session_id")
+    if kind == "session_meta" and where.named and named is not None and named.lower() != where.native:
+        # The head of the session that this one was forked from.
+        return line(_run(where, (_noted(kind, payload, where, f"{kind} {named}"),)), NAME, place, where.seq)
     metadata: JsonObject = {key: payload[key] for key in ("cwd", "originator", "source", "forked_from_id")
                             if payload.get(key) is not None}  # fmt: skip
     if git:
@@ -184,6 +188,8 @@ def _call(payload: JsonObject, where: _Where) -> Step:
         end_ns=where.start_ns,
         time_state=where.time_state,
         status="ok",
+        # Copies in forked sessions keep the counts and nothing else.
+        response_id=f"tokens {digest([total, last])[:32]}" if total else None,
         usage=Usage(
             input=_count(last, "input_tokens"),
             output=_count(last, "output_tokens"),

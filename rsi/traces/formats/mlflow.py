@@ -2,7 +2,8 @@
 
 - ``{"info": {…}, "data": {"spans": […]}}`` of version 3 (``trace_id``, base64 ids, times in nanoseconds) and of
   version 2 (``request_id``, hex ids, ``timestamp_ms``);
-- the same as JSON text in a column ``trace``, and rows of a search (``trace_id``, ``spans``, ``trace_metadata``).
+- the same as JSON text in a column ``trace``, and rows of a search (``trace_id``, ``spans``, ``trace_metadata``);
+- what the server's API answers: ``{"trace_info": {…}, "spans": […]}``, also in ``trace``, or the info alone.
 """
 
 import re
@@ -23,6 +24,7 @@ NAME = "mlflow"
 _IDS = ("trace_id", "request_id")
 _MARKS = ("trace_metadata", "request_metadata", "trace_location", "execution_duration_ms", "execution_time_ms",
           "experiment_id", "request_preview", "timestamp_ms")  # fmt: skip
+_INFOS = ("info", "trace_info")
 _SECONDS = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)s")
 _REPEATED = ("mlflow.traceInputs", "mlflow.traceOutputs")
 """Cut copies of what the root span holds."""
@@ -30,26 +32,38 @@ _REPEATED = ("mlflow.traceInputs", "mlflow.traceOutputs")
 
 def matches(record: JsonObject) -> bool:
     """Info with an id and data or marks of MLflow, itself or in `trace`; or a row of a search."""
-    info = record.get("info")
-    if isinstance(info, dict):
-        return any(isinstance(info.get(key), str) for key in _IDS) and (
-            "data" in record or any(key in info for key in _MARKS)
-        )
     whole = record.get("trace")
     if isinstance(whole, str) and '"info"' in whole:
         return True
-    if isinstance(whole, dict):
-        return isinstance(whole.get("info"), dict)
+    inner = fields.table(whole)
+    if isinstance(inner.get("info"), dict) or _is_told(inner):
+        return True
+    if isinstance(record.get("info"), dict):
+        info = fields.table(record["info"])
+        return any(isinstance(info.get(key), str) for key in _IDS) and ("data" in record or _is_marked(info))
     has_id = any(isinstance(record.get(key), str) for key in _IDS)
-    return has_id and isinstance(record.get("spans"), list | str) and any(key in record for key in _MARKS)
+    is_row = isinstance(record.get("spans"), list | str) and any(key in record for key in _MARKS)
+    is_info = isinstance(record.get("trace_location"), dict) and "request_time" in record
+    return (has_id and (is_row or is_info)) or _is_told(record)
+
+
+def _is_told(told: JsonObject) -> bool:
+    """Whether the server tells of a trace under `trace_info`."""
+    info = fields.table(told.get("trace_info"))
+    return any(isinstance(info.get(key), str) for key in _IDS) and _is_marked(info)
+
+
+def _is_marked(info: JsonObject) -> bool:
+    return any(key in info for key in _MARKS)
 
 
 def read(record: JsonObject, place: Place) -> tuple[Rows | Refusal, ...]:
     """One trace; assessments that say nothing are refused beside it."""
     whole = opened(record.get("trace"))
-    told = whole if isinstance(whole, dict) and "info" in whole else record
-    info = fields.table(opened(told["info"])) if "info" in told else told
-    data = fields.table(opened(told.get("data"))) if "info" in told else told
+    told = whole if isinstance(whole, dict) and any(key in whole for key in _INFOS) else record
+    named = next((key for key in _INFOS if key in told), None)
+    info = told if named is None else fields.table(opened(told[named]))
+    data = told if named is None or "data" not in told else fields.table(opened(told["data"]))
     spans = [one for one in map(opened, fields.listing(opened(data.get("spans")))) if isinstance(one, dict)]
     native = fields.first(info, *_IDS) or next((found for one in spans if (found := _trace_of(one))), None)
     if native is None:

@@ -1,10 +1,13 @@
-"""MLflow's spans as steps, of both versions: ids in base64 or hex, attributes whose values are JSON text."""
+"""MLflow's spans as steps, of both versions: ids in base64 or hex, attributes whose values are JSON text.
+
+The server's API gives attributes as OTLP does, as a list.
+"""
 
 import base64
 import binascii
 import re
 
-from rsi.traces.formats import fields, otel_usage, otlp_content, usage
+from rsi.traces.formats import fields, otel_usage, otlp_content, otlp_envelope, usage
 from rsi.traces.formats.answers import Envelope
 from rsi.traces.formats.run import Step, ToolUse
 from rsi.traces.formats.sides import Side, answered, asked, dumped, opened, outcome, structured
@@ -39,8 +42,11 @@ def identity(value: Json) -> str | None:
 
 def attributes(span: JsonObject) -> JsonObject:
     """The attributes with their values out of the JSON text; text that is none stays text."""
+    given = opened(span.get("attributes"))
+    if isinstance(given, list):
+        given = otlp_envelope.attributes(otlp_envelope.camel(given))
     found: JsonObject = {}
-    for key, value in fields.table(opened(span.get("attributes"))).items():
+    for key, value in fields.table(given).items():
         inner = fields.parsed(value) if isinstance(value, str) else value
         found[key] = value if inner is None and value != "null" else inner
     return found

@@ -6,7 +6,7 @@
 A response that goes on from another (`previous_response_id`) holds its newest items only. What joins the chain to
 one trace is the first that is there of: a trace id, the conversation, a session, and the sixteen digits that the
 ids of a chain on OpenAI's own servers begin with. Without any of them each response is a trace, in the
-conversation of the one it names.
+conversation of the one it names. In a trace, a result meets its call by the id, whichever request brings it.
 """
 
 import re
@@ -76,7 +76,8 @@ def run(request: JsonObject, response: JsonObject, frame: Logged) -> Run:
         or fields.first(response, "user", "safety_identifier")
         or fields.first(request, "user"),
     )
-    return framed(frame, NAME, Named(native or "", None if native else content), call)
+    named = Named(native or "", None if native else content)
+    return framed(frame, NAME, named, call)._replace(unique_calls=True)
 
 
 def step(request: JsonObject, response: JsonObject, frame: Logged) -> Step:

@@ -1,10 +1,10 @@
-"""OpenHands: lines of an evaluation's ``output.jsonl`` with their history, and files that list a session's events.
+"""OpenHands: lines of an evaluation's ``output.jsonl`` with their history, and the events of a session.
 
-A line is one trace. A list comes as one event a record, which does not name its session: the file does.
+A line is one trace. Of a session, each event is a record that does not name it: the file does, or its folder.
 """
 
 from rsi.ids import digest
-from rsi.traces.formats import fields, openhands_events
+from rsi.traces.formats import fields, openhands_events, openhands_sdk
 from rsi.traces.formats.run import Judgement, Run, Step, Usage, rows
 from rsi.traces.formats.session import of_name
 from rsi.traces.rows import JsonObject, Place, Reason, Refusal, Rows
@@ -22,9 +22,8 @@ def matches(record: JsonObject) -> bool:
         "instance_id" in record or "instruction" in record or "git_patch" in record
     ):
         return any(_events(one) for one in history[:5]) or "metrics" in record
-    return (
-        openhands_events.is_event(record) and "source" in record and ("timestamp" in record or "id" in record)
-    )
+    is_event = openhands_events.is_event(record)
+    return is_event and "source" in record and ("timestamp" in record or "id" in record)
 
 
 def read(record: JsonObject, place: Place) -> tuple[Rows | Refusal, ...]:
@@ -51,11 +50,13 @@ def _event(event: JsonObject, place: Place) -> Run:
     by_user = bool(said) and said[0].role in ("user", "system")
     step = step._replace(asked=said) if by_user else step._replace(answered=said)
     return Run(
-        native=of_name(place.uri) or place.uri or place.file_id,
+        native=openhands_sdk.conversation(place.uri) or of_name(place.uri) or place.uri or place.file_id,
         family=NAME,
         steps=(step,),
         start_ns=step.start_ns or step.end_ns,
         time_state=step.time_state,
+        # Older events give calls without ids the ids of events, which begin again in each session.
+        unique_calls=openhands_sdk.is_event(event),
     )
 
 

@@ -1,10 +1,10 @@
 """Events of OpenHands, as turns and steps: what somebody did (`action`) and what came of it (`observation`).
 
 Newer events have ids, times, the id of their cause, and the model's answer that asked for the action; the oldest
-have none of these, and an observation follows its action.
+have none of these, and an observation follows its action. Those of its SDK are read by `openhands_sdk`.
 """
 
-from rsi.traces.formats import fields
+from rsi.traces.formats import fields, openhands_sdk
 from rsi.traces.formats.run import Step, ToolUse, Usage
 from rsi.traces.formats.turns import Turn, message_turns, tool_call
 from rsi.traces.rows import JsonObject
@@ -18,7 +18,8 @@ _ACTION = {"action", "thought", "keep_prompt", "is_confirmed", "confirmation_sta
 
 def is_event(value: JsonObject) -> bool:
     """Whether it says what was done or seen."""
-    return isinstance(value.get("action"), str) or isinstance(value.get("observation"), str)
+    old = isinstance(value.get("action"), str) or isinstance(value.get("observation"), str)
+    return old or openhands_sdk.is_event(value)
 
 
 def key(event: JsonObject, at: int) -> str:
@@ -29,6 +30,8 @@ def key(event: JsonObject, at: int) -> str:
 
 def turns(event: JsonObject, name: str) -> tuple[Turn, ...]:
     """What it says; events of the program say nothing."""
+    if openhands_sdk.is_event(event):
+        return openhands_sdk.turns(event, name)
     kind = fields.named(event.get("action"))
     if kind is not None:
         found = () if kind in _QUIET else _acted(event, kind)
@@ -39,6 +42,8 @@ def turns(event: JsonObject, name: str) -> tuple[Turn, ...]:
 
 def step(event: JsonObject, name: str) -> Step:
     """The call of the model behind an action, the tool behind an observation, or just an event."""
+    if openhands_sdk.is_event(event):
+        return openhands_sdk.step(event, name)
     kind = fields.named(event.get("action"))
     start, state = fields.moment(event.get("timestamp"))
     cause = fields.named(event.get("cause"))

@@ -176,8 +176,8 @@ def _opened(record: JsonObject) -> JsonObject:
         if isinstance(inner, dict) and any(one in inner for one in _KEYS):
             return inner
     if "resource_spans" in record or "resource_logs" in record:
-        camel = _camel(record)
-        return camel if isinstance(camel, dict) else {}
+        named = camel(record)
+        return named if isinstance(named, dict) else {}
     if "scopeLogs" in record or "instrumentationLibraryLogs" in record:
         return {"resourceLogs": [record]}
     if not _is_bare(record):
@@ -198,10 +198,11 @@ def _is_bare(record: JsonObject) -> bool:
     )
 
 
-def _camel(value: Json) -> Json:
+def camel(value: Json) -> Json:
+    """A document of protobuf's own names under those of OTLP's JSON."""
     if isinstance(value, dict):
-        return {_CAMEL.get(key, key): _camel(one) for key, one in value.items()}
-    return [_camel(one) for one in value] if isinstance(value, list) else value
+        return {_CAMEL.get(key, key): camel(one) for key, one in value.items()}
+    return [camel(one) for one in value] if isinstance(value, list) else value
 
 
 def _groups(document: JsonObject) -> Iterator[_Group]:

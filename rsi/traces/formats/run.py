@@ -12,7 +12,7 @@ from typing import NamedTuple
 from rsi.ids import digest, uid
 from rsi.records import Origin
 from rsi.traces.formats import fields
-from rsi.traces.formats.calls import call_name, called, status
+from rsi.traces.formats.calls import call_name, called, known_by_id, status
 from rsi.traces.formats.turns import Call, Turn, last, opening
 from rsi.traces.rows import Json, JsonObject, Message, Place, Rows, Score, Span, ToolCall, Trace
 
@@ -128,6 +128,8 @@ class Run(NamedTuple):
     session: str | None = None
     """The unit of the held-out split, where that is not the conversation."""
     judgements: tuple[Judgement, ...] = ()
+    unique_calls: bool = False
+    """Whether ids of calls are unique in the trace, so that a result finds its call in another record."""
 
 
 def trace_id(run: Run, place: Place) -> str:
@@ -362,7 +364,10 @@ def _tool_calls(trace_uid: str, run: Run, steps: Sequence[Step]) -> tuple[ToolCa
         )
         _add(found, [row])
         seen[key] = seen.get(key, 0) + 1
-    return tuple(found.values())
+    rows_ = tuple(found.values())
+    if not run.unique_calls:
+        return rows_
+    return known_by_id(trace_uid, rows_, [(one.at_ns or one.start_ns or begin, one.turns) for one in steps])
 
 
 def _add(found: dict[tuple[str | None, ...], ToolCall], rows_: Sequence[ToolCall]) -> None:

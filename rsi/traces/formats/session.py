@@ -11,13 +11,11 @@ from dataclasses import replace
 import orjson
 
 from rsi.ids import uid
-from rsi.traces.formats.calls import status
+from rsi.traces.formats.calls import UNNAMED, status
 from rsi.traces.formats.run import Run, rows
 from rsi.traces.formats.turns import Turn
 from rsi.traces.rows import Json, JsonObject, Place, Rows, ToolCall, Trace
 
-UNNAMED = "unnamed"
-"""Name of the tool in a result that tells only the id of its call; the line that asked knows it."""
 SPACING = 1000
 """Turns of one line have places of their own between those of the lines before and behind."""
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)

@@ -84,6 +84,55 @@ def test_token_counts_are_calls_each_once(home: Home) -> None:
     assert rows(home, "select sum(output_tokens) from v_llm_calls") == [(180,)]
 
 
+def test_calls_have_the_model_of_their_session(home: Home) -> None:
+    """Counts of tokens do not name it, the context of the turn does."""
+    load(home, write_lines(home.root / NAME, list(LINES)))
+    assert rows(home, "select distinct model from v_llm_calls") == [("gpt-5-codex",)]
+
+
+def test_a_fork_counts_what_it_copied_once(home: Home) -> None:
+    """Its log begins with the parent's, head and all, at the time of the fork; its own calls are its own."""
+    child = "0190bbbb-1111-7222-8333-444455556666"
+    at = "2026-02-04T10:00:00.000Z"
+    head: JsonObject = {"id": child, "forked_from_id": SESSION, "timestamp": at, "cwd": "/home/ada/fork"}
+    own = {
+        "input_tokens": 3000,
+        "cached_input_tokens": 2500,
+        "output_tokens": 11,
+        "reasoning_output_tokens": 0,
+    }
+    total = {"input_tokens": 9800, "cached_input_tokens": 8300, "output_tokens": 191}
+    info: JsonObject = {"total_token_usage": total, "last_token_usage": own}
+    fork: list[JsonObject] = [
+        {"timestamp": at, "type": "session_meta", "payload": head},
+        *({**one, "timestamp": at} for one in LINES),
+        {"timestamp": "2026-02-04T10:01:00Z", "type": "event_msg", "payload": {"type": "token_count", "info": info}},
+        {"timestamp": "2026-02-04T10:01:01Z", "type": "event_msg",
+         "payload": {"type": "agent_message", "message": "Done in the fork."}},
+    ]  # fmt: skip
+    for name, order in ((f"2-{child}.jsonl", 1), (f"3-{child}.jsonl", -1)):
+        store = Home(home.root / f"store {order}")
+        load(
+            store,
+            write_lines(home.root / name[:1] / NAME, list(LINES)),
+            write_lines(home.root / name, fork[::order]),
+        )
+        calls = "select sum(output_tokens), count(*), count(distinct trace_uid) from v_llm_calls"
+        assert rows(store, calls) == [(191, 4, 2)]
+        assert rows(
+            store, "select native_id, metadata->>'cwd', metadata->>'forked_from_id' from traces order by 1"
+        ) == [
+            (SESSION, "/home/ada/sums", None),
+            (child, "/home/ada/fork", SESSION),
+        ]
+        said = (
+            "select count(*) from messages join traces using (trace_uid) where native_id = ? and content = ?"
+        )
+        for native, text in ((SESSION, "Done in the fork."), (child, "Why do the tests fail?")):
+            count = rows(store, said.replace("?", f"'{native}'", 1).replace("?", f"'{text}'", 1))
+            assert count == [(int(native == child),)]
+
+
 def test_calls_meet_their_results(home: Home) -> None:
     """By the id of the call; how the command ended tells whether it failed, and free text is one argument."""
     load(home, write_lines(home.root / NAME, list(LINES)))

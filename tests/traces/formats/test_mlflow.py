@@ -15,7 +15,7 @@ from tests.traces.mutated import mutated, records, sample
 
 HERE = Place("default", None, "file", 1, 0)
 ALL = sample("mlflow.jsonl")
-V3, COLUMN, SEARCHED = ALL
+V3, COLUMN, SEARCHED, TOLD, INFO = ALL
 TAU = SHARED / "tau_bench" / "gpt-4o-airline.trials01.json"
 TAU6 = SHARED / "derived_tau6"
 FILES = sorted(TAU6.glob("mlflow*")) if TAU6.is_dir() else []
@@ -166,6 +166,26 @@ def test_what_says_nothing_is_refused_beside_the_rest() -> None:
     (refusal,) = mlflow.read({"info": {}, "data": {"spans": []}}, HERE)
     assert isinstance(refusal, Refusal)
     assert refusal.reason is Reason.MISSING_FIELD
+
+
+def test_what_the_server_answers() -> None:
+    """Attributes as a list, under `trace_info`; the info alone has the previews and assessments."""
+    found = read(TOLD)
+    assert [(one.role, one.content) for one in found.messages] == [
+        ("user", "When is it dark?"),
+        ("assistant", "At nine."),
+    ]
+    (span,) = found.spans
+    assert (span.kind, span.model, span.input_tokens, span.output_tokens) == ("llm", "example-model", 9, 3)
+    alone = read(INFO)
+    assert alone.trace is not None
+    assert (alone.trace.input_text, alone.trace.output_text) == ("Is it dark?", "Not yet.")
+    for one in (found, alone):
+        assert one.trace is not None
+        assert one.trace.conversation == "s-3"
+        assert [(score.name, score.value, score.source) for score in one.scores] == [
+            ("helpful", 1.0, "human")
+        ]
 
 
 @given(mutated(ALL))

@@ -6,7 +6,7 @@ from hypothesis import given
 from rsi.settings import Home
 from rsi.traces.formats import fields, openai_responses
 from rsi.traces.rows import JsonObject, Place, Reason, Refusal, Rows, Span
-from tests.traces.inputs import SAMPLES, load, rows
+from tests.traces.inputs import SAMPLES, load, rows, write_lines
 from tests.traces.mutated import mutated, sample
 
 HERE = Place("default", None, "file", 1, 0)
@@ -75,6 +75,26 @@ def test_a_chain_is_one_trace(home: Home) -> None:
         home,
         "select input_text, output_text, conversation from traces where native_id = 'resp_0123456789abcdef'",
     ) == [("Seed potatoes and onions left?", "14 kg of potatoes, no onions.", "resp_0123456789abcdef")]
+
+
+def test_results_in_the_next_request_meet_their_calls(home: Home) -> None:
+    """By the id of the call within the chain, whichever record comes first; each call is there once."""
+    for number, order in enumerate((ALL, ALL[::-1])):
+        store = Home(home.root / f"store {number}")
+        load(store, write_lines(home.root / f"{number}.jsonl", list(order)))
+        assert rows(
+            store,
+            "select c.native_id, c.name, c.arguments, c.result, c.status "
+            "from tool_calls c join traces t using (trace_uid) where t.native_id = 'resp_0123456789abcdef' order by 1",
+        ) == [
+            ("call_o", "stock", '{"item":"onions"}', "Error: no such item", "error"),
+            ("call_p", "stock", '{"item":"seed potatoes"}', "14 kg", "ok"),
+        ]
+    # A result alone tells what it can.
+    assert [(one.native_id, one.name, one.result) for one in read(SECOND).tool_calls] == [
+        ("call_p", "unnamed", "14 kg"),
+        ("call_o", "unnamed", "Error: no such item"),
+    ]
 
 
 def test_a_chain_of_other_ids_is_told_by_the_conversation() -> None:

@@ -14,7 +14,8 @@ from tests.traces.mutated import mutated, records, sample
 
 HERE = Place("default", None, "file", 1, 0, "runs/session.json")
 ALL = sample("openhands.jsonl")
-LINE, PAIRS, FLAT, *EVENTS = ALL
+LINE, PAIRS, FLAT, *EVENTS = ALL[:12]
+SDK_LINE, *SDK_EVENTS = ALL[12:]
 FOLDER = SHARED / "openhands"
 
 
@@ -143,6 +144,55 @@ def test_a_history_of_nothing() -> None:
     trace = read({**LINE, "history": [], "error": "no runtime"}).trace
     assert trace is not None
     assert trace.error == "no runtime"
+
+
+def test_a_history_of_newer_events() -> None:
+    """Thoughts, calls and results by the id of the call; two actions of one answer are one call of the model."""
+    found = read(SDK_LINE)
+    assert [(one.role, one.content, one.reasoning) for one in found.messages] == [
+        ("system", "You are a careful coder.", None),
+        ("user", "Count the files.", None),
+        ("assistant", "I look twice.", "ls will do"),
+        ("assistant", None, None),
+        ("tool", "12", None),
+        ("tool", "Error: there is no tool browser", None),
+        ("assistant", "There are 12 files.", None),
+    ]
+    assert [(one.name, one.native_id, one.arguments, one.status, one.result) for one in found.tool_calls] == [
+        ("terminal", "call-1", '{"command":"ls | wc -l"}', "ok", "12"),
+        ("browser", "call-2", '{"url":"https://example.com"}', "error", "Error: there is no tool browser"),
+    ]
+    assert {one.response_id for one in found.spans if one.kind == "llm"} == {"resp-9", "resp-10"}
+
+
+def test_newer_events_in_files_of_their_own(home: Home, tmp_path: Path) -> None:
+    """Their folder names the session, whatever order they come in; the state tells tokens and cost."""
+    folder = tmp_path / "conversations" / "c-77" / "events"
+    folder.mkdir(parents=True)
+    for number, event in enumerate(SDK_EVENTS):
+        (folder / f"event-{number:05}-0199a213-81c0-7800-8aa1-bbab2a035a5{number}.json").write_bytes(
+            orjson.dumps(event)
+        )
+    load(home, tmp_path / "conversations")
+    assert rows(home, "select native_id, input_text, output_text from traces") == [
+        ("c-77", "Count the files.", "There are 12 files.")
+    ]
+    assert rows(home, "select role, content from v_conversation where content is not null order by seq") == [
+        ("system", "You are a careful coder."),
+        ("user", "Count the files."),
+        ("assistant", "I look twice."),
+        ("tool", "12"),
+        ("tool", "Error: there is no tool browser"),
+        ("assistant", "There are 12 files."),
+    ]
+    assert rows(home, "select name, arguments, result, status from tool_calls order by name") == [
+        ("browser", '{"url":"https://example.com"}', "Error: there is no tool browser", "error"),
+        ("terminal", '{"command":"ls | wc -l"}', "12", "ok"),
+    ]
+    assert rows(home, "select count(*) from v_llm_calls") == [(2,)]
+    assert rows(home, "select input_tokens, output_tokens, cost_usd from spans where native_id = 'run'") == [
+        (900, 60, 0.02)
+    ]
 
 
 @given(mutated(ALL))

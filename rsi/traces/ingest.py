@@ -172,7 +172,9 @@ def ingest(
             source.discard()
     progress("ingest", len(found), len(found), run.note)
     skipped = [FileCount(uri=one.uri, skipped=True) for one in everything if one.skipped]
-    return Totals.of([*(one if isinstance(one, FileCount) else one.count for one in run.files), *skipped], moved)
+    return Totals.of(
+        [*(one if isinstance(one, FileCount) else one.count for one in run.files), *skipped], moved
+    )
 
 
 def _opened(home: Home, found: Source, number: int, namespace: str, origin: Origin | None) -> _File:

@@ -205,7 +205,9 @@ def _raw(path: Path, replaced: Mapping[bytes, Sequence[bytes]], more: Sequence[R
     schema = _schema()
     with (
         whole(path) as file,
-        ParquetWriter(file, schema, compression="zstd", use_dictionary=False, write_statistics=False) as writer,
+        ParquetWriter(
+            file, schema, compression="zstd", use_dictionary=False, write_statistics=False
+        ) as writer,
     ):
         for row in raw_rows(path):
             texts = replaced.get(row.body)

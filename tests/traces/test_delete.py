@@ -199,7 +199,9 @@ def test_held_out_traces_are_deleted_too(home: Home, tmp_path: Path) -> None:
 
     assert done.traces == 20
     assert done.heldout > 5
-    assert rows(home, "select count(*) from trace_sides where split in ('gate', 'vault')") == [(before - done.heldout,)]
+    assert rows(home, "select count(*) from trace_sides where split in ('gate', 'vault')") == [
+        (before - done.heldout,)
+    ]
     assert everywhere(home, SECRET) == []
     assert (
         sum(len(path.read_bytes().splitlines()) for path in home.heldout.rglob("*.ndjson"))

@@ -7,6 +7,7 @@ import typer
 from rsi.commands.say import Json, TerminalProgress, as_json, line, table, warn
 from rsi.ports import SystemClock
 from rsi.records import Origin
+from rsi.report.words import plural
 from rsi.settings import Deployment, Home
 
 if TYPE_CHECKING:
@@ -82,6 +83,10 @@ def _told(totals: "Totals") -> None:
     if totals.redacted:
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(totals.redacted.items()))
         line(f"replaced by pseudonyms: {counts}")
+    if totals.moved:
+        line(f"went to the side that a session gives, which came late: {plural(totals.moved, 'trace')}")
+    if totals.stayed:
+        line(f"did not go there, since a night may have read it: {plural(totals.stayed, 'trace')}")
     if totals.quarantined:
         warn("see them: rsi quarantine list")
 

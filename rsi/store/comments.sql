@@ -177,6 +177,13 @@ comment on column quarantine_settled.settled_at is 'When, UTC.';
 comment on column quarantine_settled.fate is 'What became of it: loaded, duplicate or heldout.';
 comment on column quarantine_settled.ordinal is 'The ingest batch that took it.';
 
+comment on table split_moves is 'One row a trace whose session became known after its first part came, and gives another side of the held-out split.';
+comment on column split_moves.trace_uid is 'The trace.';
+comment on column split_moves.from_split is 'The side it was on: train, dev, gate or vault.';
+comment on column split_moves.to_split is 'The side that its session gives.';
+comment on column split_moves.fate is 'moved, or read_by_night: a night may have read it, so that it stays on its side.';
+comment on column split_moves.decided_at is 'When, UTC.';
+
 comment on table failure_modes is 'One row a failure mode and night that saw it. v_failure_modes adds an example.';
 comment on column failure_modes.night is 'The night, YYYY-MM-DD (UTC).';
 comment on column failure_modes.mode_id is 'Id of the mode, the same in every night.';

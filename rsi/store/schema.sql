@@ -142,26 +142,6 @@ create table scores (
     byte_offset bigint not null
 );
 
--- Scores that were set aside before their trace came: where it turns out to stay, they join the others.
-create table waiting_scores (
-    score_uid varchar not null,
-    trace_uid varchar not null,
-    name varchar not null,
-    value double,
-    said varchar,
-    correction varchar,
-    source varchar not null,
-    annotator varchar,
-    basis varchar,
-    target varchar,
-    comment varchar,
-    ts_ns bigint,
-    ordinal bigint not null,
-    file_id varchar not null,
-    line bigint not null,
-    byte_offset bigint not null
-);
-
 create table ingest_files (
     file_id varchar not null,
     uri varchar not null,
@@ -205,10 +185,36 @@ create table deleted_traces (
     deleted_at timestamp not null
 );
 
--- Traces that were set aside: their ids only, so that later parts and feedback follow them.
-create table heldout_traces (
+-- The side of each trace, as ids only. What is said of it may give another side than the one it is on: then it
+-- goes there at the end of the ingest (`rsi.traces.move`), or stays because a night may have read it.
+create table trace_sides (
     trace_uid varchar not null,
-    split varchar not null
+    split varchar not null,
+    said varchar not null,
+    weight bigint not null
+);
+
+-- Where each text of a trace lies: in raw text (place raw) or held out (gate, vault), for each record that tells of it.
+create table trace_texts (
+    trace_uid varchar not null,
+    file_id varchar not null,
+    line bigint not null,
+    byte_offset bigint not null,
+    place varchar not null,
+    origin varchar
+);
+
+-- Traces of which text may still lie on another side than theirs.
+create table moving_traces (
+    trace_uid varchar not null
+);
+
+create table split_moves (
+    trace_uid varchar not null,
+    from_split varchar not null,
+    to_split varchar not null,
+    fate varchar not null,
+    decided_at timestamp not null
 );
 
 create table failure_modes (

@@ -40,6 +40,7 @@ TABLES = (
     "ingest_files",
     "quarantine",
     "quarantine_settled",
+    "split_moves",
     "failure_modes",
     "tasks",
     "ledger",
@@ -52,8 +53,9 @@ PARTS = (
     "span_parts",
     "message_parts",
     "tool_call_parts",
-    "waiting_scores",
-    "heldout_traces",
+    "trace_sides",
+    "trace_texts",
+    "moving_traces",
     "deleted_traces",
 )
 """Tables that have no place here: what they say stands in the next."""
@@ -74,6 +76,7 @@ select
     (select count(*) from ingest_files),
     (select count(*) from quarantine_settled),
     (select count(*) from deleted_traces),
+    (select count(*) from split_moves),
     (select count(*) from ledger),
     (select count(*) from banks) + (select count(*) from verdicts) + (select count(*) from versions),
     (select [count(*)::varchar, coalesce(bit_xor(hash(m)), 0)::varchar] from failure_modes m),

@@ -23,7 +23,7 @@ from rsi.traces.pieces import OPEN
 from rsi.traces.redact import Redactor
 from rsi.traces.rows import Json, Message, Place, Refusal, Rows, Score, Span, ToolCall, Trace
 from rsi.traces.said import said, says_more, thought
-from rsi.traces.split import HELD_OUT, Splitter
+from rsi.traces.split import HELD_OUT, OUTWARD, Basis, Splitter, weight
 from rsi.traces.streams import holds_stream
 from rsi.traces.values import Flaw, Piece
 
@@ -73,8 +73,8 @@ class Batch:
     files: Sequence[Input]
     """Those that its records lie in."""
     units: "pa.Table"
-    """unit, file, record, trace_uid, side (unless the trace has one), is_trace, part; and for a refusal
-    quarantine_uid, reason, detail and excerpt."""
+    """unit, file, record, trace_uid, side (as far as this chunk knows), weight (of two sides of a trace the one of
+    more weight counts), part; and for a refusal quarantine_uid, reason, detail and excerpt."""
     records: "pa.Table"
     """record, file, line, byte_offset, body."""
     tables: "Mapping[str, pa.Table]"
@@ -266,16 +266,12 @@ class _Drawn:
         """Lay out the columns."""
         import pyarrow as pa
 
-        sessions: dict[str, str] = {}
-        for _, found, _ in self.units:
-            if isinstance(found, Rows) and found.session is not None:
-                sessions.setdefault(found.trace_uid, found.session)
         kinds = [pa.int64(), pa.int64(), pa.int64(), pa.int64(), pa.large_binary()]
         names = ["record", "file", "line", "byte_offset", "body"]
         columns = list(zip(*self.records, strict=True)) or [()] * len(names)
         return Batch(
             files=files,
-            units=self._units(sessions, splitter),
+            units=self._units(splitter),
             records=pa.table(
                 {name: pa.array(one, kind) for name, one, kind in zip(names, columns, kinds, strict=True)}
             ),
@@ -287,23 +283,24 @@ class _Drawn:
             redacted=self.redacted,
         )
 
-    def _units(self, sessions: Mapping[str, str], splitter: Splitter) -> "pa.Table":
+    def _units(self, splitter: Splitter) -> "pa.Table":
         import pyarrow as pa
 
-        sides = self._sides(sessions, splitter)
+        sides = self._sides(splitter)
         # Where all of a record stays, its parts are not asked for; where it does not, all of them are.
-        split = {record for (record, _, _), side in zip(self.units, sides, strict=True) if side in HELD_OUT}
+        split = {
+            record for (record, _, _), (side, _) in zip(self.units, sides, strict=True) if side in HELD_OUT
+        }
         rows: list[tuple[object, ...]] = []
-        for number, ((record, found, key), side) in enumerate(zip(self.units, sides, strict=True)):
+        for number, ((record, found, key), told) in enumerate(zip(self.units, sides, strict=True)):
             place: tuple[object, ...] = (number, self.files[number], record)
             if isinstance(found, Refusal):
                 body = self.records[record][4] if found.part is None else found.part
                 excerpt = body[:EXCERPT].decode(errors="replace").replace("\0", "\ufffd")
-                rows.append((*place, None, side, False, None, key, found.reason.value, found.detail, excerpt))
+                rows.append((*place, None, *told, None, key, found.reason.value, found.detail, excerpt))
             else:
                 part = found.part if record in split else None
-                told = (found.trace_uid, side, found.trace is not None, part)
-                rows.append((*place, *told, None, None, None, None))
+                rows.append((*place, found.trace_uid, *told, part, None, None, None, None))
         columns = zip(*rows, strict=True) if rows else ([] for _ in _UNIT)
         return pa.table(
             {
@@ -312,23 +309,34 @@ class _Drawn:
             }
         )
 
-    def _sides(self, sessions: Mapping[str, str], splitter: Splitter) -> list[str]:
-        """The side of each unit, unless its trace has one."""
-        known: dict[tuple[str, str], str] = {}
-        found = []
+    def _sides(self, splitter: Splitter) -> list[tuple[str, int]]:
+        """The side of each unit, and its weight."""
+        known: dict[tuple[str, str], Split] = {}
+
+        def of(namespace: str, conversation: str) -> Split:
+            where = (namespace, conversation)
+            if where not in known:
+                known[where] = splitter.of(*where)
+            return known[where]
+
+        said: dict[str, Split] = {}
+        for _, one, _ in self.units:
+            if isinstance(one, Rows) and one.session is not None:
+                side = of(one.namespace, one.session)
+                said[one.trace_uid] = max(said.get(one.trace_uid, side), side, key=OUTWARD.index)
+        found: list[tuple[str, int]] = []
         for _, one, _ in self.units:
             if isinstance(one, Refusal):
-                found.append(Split.TRAIN.value)
+                found.append((Split.TRAIN.value, 0))
                 continue
-            where = (one.namespace, sessions.get(one.trace_uid, one.native))
-            if where not in known:
-                known[where] = splitter.of(*where).value
-            found.append(known[where])
+            side = said.get(one.trace_uid) or of(one.namespace, one.native)
+            basis = Basis.SESSION if one.trace_uid in said else Basis.TRACE if one.trace else Basis.FEEDBACK
+            found.append((side.value, weight(basis, side)))
         return found
 
 
 _UNIT = {
-    "unit": "int64", "file": "int64", "record": "int64", "trace_uid": "string", "side": "string", "is_trace": "bool_",
+    "unit": "int64", "file": "int64", "record": "int64", "trace_uid": "string", "side": "string", "weight": "int64",
     "part": "large_binary", "quarantine_uid": "string", "reason": "string", "detail": "string", "excerpt": "string",
 }  # fmt: skip
 

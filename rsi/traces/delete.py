@@ -22,26 +22,29 @@ from rsi.settings import Deployment, Home
 from rsi.store.compact import compact
 from rsi.store.database import store_batch
 from rsi.store.ledger import Ledger
-from rsi.store.locks import hold
 from rsi.store.snapshot import refresh
 from rsi.store.statements import named
 from rsi.traces.batch import Rules
 from rsi.traces.redact import Redactor
-from rsi.traces.scrub import Kind, Scrubbed, Source, read, scrub, sources
+from rsi.traces.scrub import Scrubbed, scrub, sources
+from rsi.traces.texts import Kind, Source, read, rewriting
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
 WHO = "delete"
+WAIT_S = 30.0
 ROWS = (
     "trace_parts",
     "span_parts",
     "message_parts",
     "tool_call_parts",
     "scores",
-    "waiting_scores",
-    "heldout_traces",
+    "trace_sides",
+    "trace_texts",
+    "moving_traces",
+    "split_moves",
 )
 _QUERIES = named(Path(__file__).with_suffix(".sql"))
 
@@ -103,7 +106,7 @@ def delete(
 
     Raises:
         ContractError: not exactly one choice was made, or nobody is named who does it.
-        BusyError: the store lock is held by somebody else, or another deletion runs.
+        BusyError: the store lock is held by somebody else, or kept text is being rewritten.
     """
     if sum(one is not None for one in wanted) != 1:
         raise ContractError("choose one: --user, --before or --conversation")
@@ -112,7 +115,7 @@ def delete(
     deployment = deployment or Deployment.read(home.deployment_file)
     rules = Rules(home.key(), deployment.split, deployment.redaction)
     work = _Work(home, clock, rules, deployment.traces.namespace, progress)
-    with hold(home.root / "locks" / "delete", WHO, clock.now().isoformat(timespec="seconds")):
+    with rewriting(home, clock, WHO, WAIT_S):
         chosen, pending = _chosen(work, wanted)
         if dry_run or not (chosen or pending):
             with store_batch(home, clock, WHO) as connection, _staged(connection, chosen):
@@ -175,7 +178,7 @@ def _held_out(held: Sequence[Source], work: _Work, facts: Mapping[str, object]) 
 
     with duckdb.connect() as connection:
         connection.execute(_QUERIES["heldout"])
-        for _, batch in read(held, work.rules, silent):
+        for _, batch in read(held, work.rules):
             for table in ("trace_parts", "scores"):
                 if table in batch.tables:
                     connection.register("rows_read", batch.tables[table])

@@ -64,10 +64,12 @@ select
             union all
             select trace_uid from scores
             union all
-            select trace_uid from heldout_traces
+            select trace_uid from trace_sides where split in ('gate', 'vault')
         ) semi join gone using (trace_uid)
     ) as traces,
-    (select count(distinct trace_uid) from heldout_traces semi join gone using (trace_uid)) as heldout,
+    (
+        select count(distinct trace_uid) from trace_sides semi join gone using (trace_uid) where split in ('gate', 'vault')
+    ) as heldout,
     (select count(distinct span_uid) from span_parts semi join gone using (trace_uid)) as spans,
     (select count(distinct message_uid) from message_parts semi join gone using (trace_uid)) as messages,
     (select count(distinct call_uid) from tool_call_parts semi join gone using (trace_uid)) as tool_calls,

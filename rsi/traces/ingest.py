@@ -23,21 +23,19 @@ from rsi.settings import Deployment, Home
 from rsi.store.database import store_batch
 from rsi.traces.batch import Batch, Input, Rules
 from rsi.traces.load import Fate, Placed, load
+from rsi.traces.move import Moved, settle, unsettled
 from rsi.traces.pieces import OPEN, Left, pieces
 from rsi.traces.raw import RawText, keep, sweep
-from rsi.traces.reading import Chunk, batches, processes
+from rsi.traces.reading import batches, chunks, processes
 from rsi.traces.rows import Reason
 from rsi.traces.sources import Source, listed
 from rsi.traces.streams import joined
-from rsi.traces.values import Flaw
+from rsi.traces.values import Flaw, Piece
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 WHO = "ingest"
-CHUNK_RECORDS = 10_000
-CHUNK_BYTES = 6 << 20
-"""What is read at once, and how much of it."""
 BATCH_BYTES = 24 << 20
 BATCH_UNITS = 40_000
 """What is loaded in one transaction, and how much of it."""
@@ -45,7 +43,9 @@ MEMORY = "set memory_limit = '512MB'"
 """Of the store while it is loaded; what needs more goes through the disk."""
 
 _KNOWN = "select file_id from ingest_files"
-_FORGOTTEN = "select count(*) from deleted_traces"
+_FORGOTTEN = """
+select (select count(*) from deleted_traces), (select count(*) from split_moves where fate = 'moved')
+"""
 _READ = """
 insert into ingest_files
 select * from (values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)) as row_read
@@ -82,16 +82,20 @@ class Totals(Record):
     quarantined: int
     heldout: int
     redacted: dict[str, int] = Field(default_factory=dict)
+    moved: int = 0
+    """Traces that went to another side of the held-out split, since their session became known."""
+    stayed: int = 0
+    """Traces that would have gone, but that a night may have read."""
 
     @classmethod
-    def of(cls, files: Sequence[FileCount]) -> "Totals":
+    def of(cls, files: Sequence[FileCount], moved: Moved) -> "Totals":
         """Add up."""
         names = ("read", "loaded", "duplicates", "quarantined", "heldout")
         sums = {name: sum(getattr(one, name) for one in files) for name in names}
         redacted: Counter[str] = Counter()
         for one in files:
             redacted.update(one.redacted)
-        return cls(files=tuple(files), redacted=dict(redacted), **sums)
+        return cls(files=tuple(files), redacted=dict(redacted), **sums, **moved._asdict())
 
 
 @dataclass
@@ -142,7 +146,7 @@ def ingest(
     Raises:
         ContractError: an input is not there or of no kind that is read, or there is no deployment file.
         BusyError: the store lock is held by somebody else.
-        TransientError: a URL could not be read, a reading process died, or traces were deleted meanwhile.
+        TransientError: a URL could not be read, a reading process died, or traces were deleted or moved meanwhile.
     """
     deployment = deployment or Deployment.read(home.deployment_file)
     everything = listed(home, [str(one) for one in inputs])
@@ -153,20 +157,24 @@ def ingest(
         sweep(home)
         known = {str(file_id) for (file_id,) in connection.execute(_KNOWN).fetchall()}
         run.forgotten = connection.execute(_FORGOTTEN).fetchall()
+        run.unsettled = unsettled(connection)
     named = namespace or deployment.traces.namespace
     opened = (_opened(home, source, number, named, origin) for number, source in enumerate(found))
     try:
         size = sum(source.path.stat().st_size for source in found if source.path.exists())
-        for _, batch in batches(run.chunks(opened, known), rules, processes(size)):
+        for _, batch in batches(chunks(run.pieces(opened, known)), rules, processes(size)):
             run.add(batch)
         run.finish()
+        moved = settle(home, clock, rules) if run.unsettled else Moved()
     finally:
         run.abandon()
         for source in found:
             source.discard()
     progress("ingest", len(found), len(found), run.note)
     skipped = [FileCount(uri=one.uri, skipped=True) for one in everything if one.skipped]
-    return Totals.of([*(one if isinstance(one, FileCount) else one.count for one in run.files), *skipped])
+    return Totals.of(
+        [*(one if isinstance(one, FileCount) else one.count for one in run.files), *skipped], moved
+    )
 
 
 def _opened(home: Home, found: Source, number: int, namespace: str, origin: Origin | None) -> _File:
@@ -194,18 +202,18 @@ class _Run:
         self._read: list[Batch] = []
         self._begun: list[_File] = []
         """Files that are cut but not marked as read."""
-        self.forgotten: list[tuple[int]] = []
-        """How many traces were deleted when the ingest began."""
+        self.forgotten: list[tuple[int, int]] = []
+        """How many traces were deleted, and moved to another side, when the ingest began."""
+        self.unsettled = False
+        """Whether a trace has to go to another side."""
 
     @property
     def note(self) -> str:
         """Counts so far, in words."""
         return ", ".join(f"{self._sums[fate]} {fate}" for fate in Fate if self._sums[fate])
 
-    def chunks(self, opened: Iterator[_File], known: set[str]) -> Iterator[Chunk]:
-        """Pieces of all files in chunks of about `CHUNK_BYTES`."""
-        chunk: Chunk = []
-        size = 0
+    def pieces(self, opened: Iterator[_File], known: set[str]) -> Iterator[tuple[Input, Piece | Flaw]]:
+        """Pieces of all files that were not read before."""
         for file in opened:
             self._progress("ingest", file.input.number, self._total, self.note)
             if file.input.file_id in known:
@@ -221,13 +229,7 @@ class _Run:
                 if isinstance(piece, Flaw):
                     # Content that was not seen must not count as read.
                     file.unreadable = file.unreadable or piece.reason is Reason.UNREADABLE
-                chunk.append((file.input, piece))
-                size += len(piece.excerpt) if isinstance(piece, Flaw) else len(piece.body)
-                if size >= CHUNK_BYTES or len(chunk) >= CHUNK_RECORDS:
-                    yield chunk
-                    chunk, size = [], 0
-        if chunk:
-            yield chunk
+                yield file.input, piece
 
     def add(self, batch: Batch) -> None:
         """One more batch; those that have come together are loaded when they are enough."""
@@ -248,8 +250,10 @@ class _Run:
         with store_batch(self._home, self._clock, WHO) as connection:
             connection.execute(MEMORY)
             if connection.execute(_FORGOTTEN).fetchall() != self.forgotten:
-                # Drafts may hold text of what was deleted: they are thrown away, and written without it.
-                raise TransientError("traces were deleted meanwhile; run the same command again")
+                # Drafts may hold text of what has no place there: they are thrown away, and written without it.
+                raise TransientError(
+                    "traces were deleted meanwhile, or moved to another side; run the same command again"
+                )
             last = -1
             if self._read:
                 batch = Batch.joined(self._read)
@@ -258,6 +262,7 @@ class _Run:
                 self._count(begun, batch, placed)
                 last = max(one.number for one in batch.files)
             # Batches come in order: files before the last one in them have nothing left to come.
+            self.unsettled = self.unsettled or unsettled(connection)
             self._mark(connection, [file for file in self._begun if ended or file.input.number < last])
         self._read = []
         self._sums.update(one.fate for one in placed)

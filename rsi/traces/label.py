@@ -23,7 +23,7 @@ WHO = "label"
 _FIND = """
 select distinct trace_uid, namespace from trace_parts where starts_with(trace_uid, $said)
 union
-select trace_uid, null from heldout_traces where trace_uid = $said
+select trace_uid, null from trace_sides where trace_uid = $said and split in ('gate', 'vault')
 limit 2
 """
 

@@ -68,8 +68,13 @@ class Placed:
     """Its trace was deleted before: nothing of it is kept."""
 
 
-def load(connection: "DuckDBPyConnection", clock: Clock, batch: Batch) -> list[Placed]:
-    """Insert a batch under the next ordinal, which is only used up if something was new."""
+def load(
+    connection: "DuckDBPyConnection", clock: Clock, batch: Batch, place: str | None = None
+) -> list[Placed]:
+    """Insert a batch under the next ordinal, which is only used up if something was new.
+
+    `place` says where its texts lie (`trace_texts.place`), if not where its traces' sides say.
+    """
     import pyarrow as pa
 
     ordinal = {"ordinal": last_ordinal(connection) + 1}
@@ -88,13 +93,13 @@ def load(connection: "DuckDBPyConnection", clock: Clock, batch: Batch) -> list[P
     }
     for name, table in staged.items():
         connection.register(name, table)
-    connection.execute(_QUERIES["placed"])
+    for name in ("sided", "placed", "new_sides", "said_sides"):
+        connection.execute(_QUERIES[name])
+    connection.execute(_QUERIES["texts"], {"place": place})
     connection.execute(_BROUGHT)
     for name, table in batch.tables.items():
         connection.register("batch_rows", table)
         connection.execute(_QUERIES["fresh"].format(table=name, **_FRESH[name]), ordinal)
-        if name == "scores":
-            connection.execute(_QUERIES["wait"], ordinal)
         connection.unregister("batch_rows")
         left_out = "unit" if name == "trace_parts" else "unit, split"
         connection.execute(_QUERIES["insert"].format(table=name, left_out=left_out))
@@ -102,10 +107,6 @@ def load(connection: "DuckDBPyConnection", clock: Clock, batch: Batch) -> list[P
     connection.execute(_QUERIES["refuse"], ordinal)
     connection.execute(_QUERIES["insert"].format(table="quarantine", left_out="unit"))
     connection.execute(_BRING)
-    connection.execute(_QUERIES["hold_out"])
-    connection.execute(_QUERIES["arrived"], ordinal)
-    connection.execute(_QUERIES["waited"])
-    connection.execute(_QUERIES["left"])
     ((new,),) = connection.execute(_COUNT).fetchall()
     if new:
         at = clock.now().astimezone(UTC).replace(tzinfo=None)

@@ -1,26 +1,53 @@
 -- One batch of columns into the store. Registered by the caller: batch_units, batch_records, and batch_rows for each
 -- table. `{…}` are names of tables and columns from `rsi.traces.batch`, never text of anybody.
 
--- name: placed
--- Where a trace has a side it stays there, where it was deleted it stays away; else its session decides.
-create or replace temp table placed as
-with known as (
-    select trace_uid, any_value(split) as split
-    from (
-        select trace_uid, split from heldout_traces semi join batch_units using (trace_uid)
-        union all
-        select trace_uid, split from trace_parts semi join batch_units using (trace_uid)
-    )
+-- name: sided
+-- What is said of the side of each trace: by the batch, and by all that came before. Deleted traces have none.
+create or replace temp table sided as
+with told as (
+    select trace_uid, max(weight) as weight, arg_max(side, weight) as said
+    from batch_units
+    where trace_uid is not null
     group by trace_uid
 )
 select
-    u.unit, u.file, u.record, u.trace_uid, u.is_trace, u.quarantine_uid, u.reason, u.detail, u.excerpt,
-    coalesce(k.split, u.side) as side, k.trace_uid is not null or t.trace_uid is not null as is_known, d.trace_uid is not null as deleted, r.line, r.byte_offset
+    t.trace_uid, k.split is null as is_new, coalesce(t.weight > k.weight, false) as is_moved, t.weight, t.said,
+    coalesce(k.split, t.said) as split
+from told t
+left join (from trace_sides semi join told using (trace_uid)) k using (trace_uid)
+anti join deleted_traces d on d.trace_uid = t.trace_uid;
+
+-- name: placed
+-- Where a trace has a side it stays there for now (`rsi.traces.move`), where it was deleted it stays away.
+create or replace temp table placed as
+select
+    u.unit, u.file, u.record, u.trace_uid, u.quarantine_uid, u.reason, u.detail, u.excerpt, coalesce(s.split, u.side) as side,
+    u.trace_uid is not null and s.trace_uid is null as deleted, r.line, r.byte_offset
 from batch_units u
 join batch_records r using (record)
-left join known k on k.trace_uid = u.trace_uid
-left join (select distinct trace_uid from batch_units where is_trace) t on t.trace_uid = u.trace_uid
-left join (select distinct trace_uid from deleted_traces) d on d.trace_uid = u.trace_uid;
+left join sided s using (trace_uid);
+
+-- name: new_sides
+insert into trace_sides select trace_uid, split, said, weight from sided where is_new;
+
+-- name: said_sides
+update trace_sides t set said = s.said, weight = s.weight
+from sided s
+where s.trace_uid = t.trace_uid and s.is_moved;
+
+-- name: texts
+-- $place: where the texts lie, if not where their traces' sides say.
+insert into trace_texts by name
+with there as materialized (
+    from trace_texts semi join sided using (trace_uid)
+)
+select distinct
+    p.trace_uid, f.file_id, p.line, p.byte_offset, f.origin,
+    coalesce($place::varchar, case when p.side in ('gate', 'vault') then p.side else 'raw' end) as place
+from placed p
+join batch_files f using (file)
+anti join there t on t.trace_uid = p.trace_uid and t.file_id = f.file_id and t.byte_offset = p.byte_offset
+where p.trace_uid is not null and not p.deleted;
 
 -- name: fresh
 -- Rows that are there under the same name are found first, which is one walk through a column of the table.
@@ -49,36 +76,6 @@ join batch_files f using (file)
 anti join quarantine q on q.quarantine_uid = p.quarantine_uid
 where p.quarantine_uid is not null
 qualify row_number() over (partition by p.quarantine_uid order by p.unit) = 1;
-
--- name: hold_out
-insert into heldout_traces
-select distinct trace_uid, side
-from placed anti join heldout_traces using (trace_uid)
-where side in ('gate', 'vault') and is_trace;
-
--- name: wait
-insert into waiting_scores by name
-select b.* exclude (unit), $ordinal::bigint as ordinal, f.file_id, p.line, p.byte_offset
-from batch_rows b
-join placed p using (unit)
-join batch_files f using (file)
-anti join waiting_scores w on w.score_uid = b.score_uid
-where p.side in ('gate', 'vault') and not p.is_known and not p.deleted
-qualify row_number() over (partition by b.score_uid order by b.unit) = 1;
-
--- name: arrived
--- The side of a trace is only known when it comes: scores that came before it go where it goes.
-insert into scores by name
-select w.* replace ($ordinal::bigint as ordinal)
-from waiting_scores w
-semi join (from placed where is_trace and not deleted and side not in ('gate', 'vault')) using (trace_uid)
-anti join scores s on s.score_uid = w.score_uid;
-
--- name: waited
-delete from waiting_scores where trace_uid in (select trace_uid from placed where is_trace);
-
--- name: left
-delete from scores where trace_uid in (select trace_uid from placed where is_trace and side in ('gate', 'vault'));
 
 -- name: fates
 select

@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING
 from rsi.records import Split
 from rsi.settings import Home
 from rsi.traces.batch import Batch
-from rsi.traces.detect import read
 from rsi.traces.load import Placed
-from rsi.traces.rows import Rows
+from rsi.traces.parts import Parts
 from rsi.traces.split import HELD_OUT
-from rsi.traces.values import Piece
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,6 +36,11 @@ def raw_path(home: Home, file_id: str) -> Path:
 def heldout_path(home: Home, split: Split, file_id: str) -> Path:
     """One record a line, as it stood; opened by the gate and by nothing else."""
     return home.heldout / split.value / f"{file_id}.ndjson"
+
+
+def one_line(body: bytes) -> bytes:
+    """A record without line ends: outside of strings JSON may have them, inside it may not, so no text changes."""
+    return body.replace(b"\r", b" ").replace(b"\n", b" ")
 
 
 class RawText:
@@ -70,8 +73,7 @@ class RawText:
         """Add records to the NDJSON file of a split."""
         with self._draft(heldout_path(self._home, split, self._file_id)).open("ab") as file:
             for body in bodies:
-                # Outside of strings JSON may have line ends, inside it may not: no text is changed.
-                file.write(body.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n")
+                file.write(one_line(body) + b"\n")
 
     def finish(self) -> None:
         """Give the files their names."""
@@ -111,10 +113,14 @@ class RawText:
         return self._drafts[target]
 
 
+def folders(home: Home) -> tuple[Path, ...]:
+    """Where raw text and held-out text lie."""
+    return (home.raw, *(home.heldout / split.value for split in HELD_OUT))
+
+
 def sweep(home: Home) -> None:
     """Remove drafts whose ingest was killed; the caller holds the store lock, under which drafts are begun."""
-    folders = (home.raw, *(home.heldout / split.value for split in HELD_OUT))
-    for path in (one for folder in folders for one in folder.glob(f".*{DRAFT}")):
+    for path in (one for folder in folders(home) for one in folder.glob(f".*{DRAFT}")):
         with suppress(OSError), path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             path.unlink()
@@ -130,7 +136,7 @@ def keep(files: Mapping[int, RawText], batch: Batch, placed: Sequence[Placed]) -
     wanted = pc.greater(pc.binary_length(records["body"]), 0)
     if aside:
         wanted = pc.and_not(wanted, pc.is_in(records["record"], pa.array(sorted(aside), pa.int64())))
-    parts = _Parts(batch)
+    parts = Parts(batch)
     split = _kept(batch, placed, aside, parts) if aside else {}
     for number, raw in files.items():
         mine = pc.and_(wanted, pc.equal(records["file"], number)) if len(files) > 1 else wanted
@@ -144,54 +150,22 @@ def keep(files: Mapping[int, RawText], batch: Batch, placed: Sequence[Placed]) -
         bodies: dict[int, list[bytes]] = {}
         for one in placed:
             if one.side == side and not one.deleted:
-                bodies.setdefault(one.file, []).append(parts.text(one))
+                bodies.setdefault(one.file, []).append(parts.text(one.unit))
         for number, ones in bodies.items():
             files[number].hold_out(side, ones)
 
 
 def _kept(
-    batch: Batch, placed: Sequence[Placed], aside: set[int], parts: "_Parts"
+    batch: Batch, placed: Sequence[Placed], aside: set[int], parts: Parts
 ) -> dict[int, list[dict[str, int | bytes]]]:
     """By file, the parts that stay of records of which others go."""
     found: dict[int, list[dict[str, int | bytes]]] = {}
     for one in placed:
         if one.record not in aside or one.deleted or one.side in HELD_OUT:
             continue
-        part = parts.of(one)
+        part = parts.of(one.unit)
         if part:
             line, offset = (batch.records[name][one.record].as_py() for name in ("line", "byte_offset"))
             row: dict[str, int | bytes] = {"line": line, "byte_offset": offset, "body": part, "whole": False}
             found.setdefault(one.file, []).append(row)
     return found
-
-
-class _Parts:
-    """Texts of what records of a batch say of one trace each."""
-
-    def __init__(self, batch: Batch) -> None:
-        self._batch = batch
-        self._files = {one.number: one for one in batch.files}
-        self._record = -1
-        self._again: dict[str, bytes | None] = {}
-
-    def of(self, one: Placed) -> bytes | None:
-        """The part of a record about several traces; null of others, and of refusals."""
-        part = self._batch.units["part"][one.unit].as_py()
-        trace_uid = self._batch.units["trace_uid"][one.unit].as_py()
-        if part is not None or trace_uid is None:
-            return None if part is None else bytes(part)
-        if one.record != self._record:
-            # Units come by record, so that each is read again at most once.
-            self._record, self._again = one.record, self._read(one)
-        return self._again.get(trace_uid)
-
-    def text(self, one: Placed) -> bytes:
-        """The part, else the whole record."""
-        part = self.of(one)
-        return bytes(self._batch.records["body"][one.record].as_py()) if part is None else part
-
-    def _read(self, one: Placed) -> dict[str, bytes | None]:
-        records = self._batch.records
-        line, offset, body = (records[name][one.record].as_py() for name in ("line", "byte_offset", "body"))
-        _, found = read(Piece(line, offset, body), self._files[one.file].place(line, offset))
-        return {rows.trace_uid: rows.part for rows in reversed(found) if isinstance(rows, Rows)}

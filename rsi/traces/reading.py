@@ -18,6 +18,9 @@ from rsi.traces.values import Flaw, Piece
 Chunk = list[tuple[Input, Piece | Flaw]]
 """Consecutive pieces of one file or several."""
 
+CHUNK_RECORDS = 10_000
+CHUNK_BYTES = 6 << 20
+"""What is read at once, and how much of it."""
 WORTH_IT = 24 << 20
 """Bytes of input from which other processes are started."""
 MAX_PROCESSES = 4
@@ -27,13 +30,27 @@ AHEAD = 5
 _reader: Reader | None = None
 
 
+def chunks(found: Iterable[tuple[Input, Piece | Flaw]]) -> Iterator[Chunk]:
+    """Pieces in chunks of about `CHUNK_BYTES`."""
+    chunk: Chunk = []
+    size = 0
+    for source, piece in found:
+        chunk.append((source, piece))
+        size += len(piece.excerpt) if isinstance(piece, Flaw) else len(piece.body)
+        if size >= CHUNK_BYTES or len(chunk) >= CHUNK_RECORDS:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
 def processes(size: int) -> int:
     """How many processes read so many bytes; 0 is this one."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(cores, MAX_PROCESSES) if size >= WORTH_IT and cores > 1 else 0
 
 
-def batches(chunks: Iterable[Chunk], rules: Rules, workers: int) -> Iterator[tuple[Chunk, Batch]]:
+def batches(found: Iterable[Chunk], rules: Rules, workers: int) -> Iterator[tuple[Chunk, Batch]]:
     """Each chunk with its batch; at most `AHEAD` chunks more than there are processes are under way.
 
     Raises:
@@ -41,14 +58,14 @@ def batches(chunks: Iterable[Chunk], rules: Rules, workers: int) -> Iterator[tup
     """
     if not workers:
         reader = Reader(rules)
-        for chunk in chunks:
+        for chunk in found:
             yield chunk, reader.read(chunk)
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context, _start, (rules,)) as pool:
         waiting: deque[tuple[Chunk, Future[Batch]]] = deque()
         try:
-            for chunk in chunks:
+            for chunk in found:
                 waiting.append((chunk, pool.submit(_read, chunk)))
                 if len(waiting) >= workers + AHEAD:
                     first, future = waiting.popleft()

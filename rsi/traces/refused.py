@@ -7,6 +7,7 @@ from rsi.ports import Clock
 from rsi.settings import Home
 from rsi.store.database import store_batch
 from rsi.traces.raw import raw_path
+from rsi.traces.texts import raw_rows
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -74,11 +75,5 @@ def _rows(connection: "DuckDBPyConnection", said: str) -> list[tuple[object, ...
 
 
 def _raw(home: Home, file_id: str, byte_offset: int) -> bytes | None:
-    import pyarrow.parquet as pq
-
-    path = raw_path(home, file_id)
-    if not path.exists():
-        return None
     # Pieces of a record that was split have one offset: the first is as good as any.
-    found = pq.read_table(path, columns=["body"], filters=[("byte_offset", "=", byte_offset)]).to_pylist()
-    return bytes(found[0]["body"]) if found else None
+    return next((row.body for row in raw_rows(raw_path(home, file_id), {byte_offset})), None)

@@ -1,6 +1,7 @@
 """Quarantined records read once more, from their raw text: after a reader was added or mended.
 
-What can be read now is loaded as if it had come today, and its refusal is settled; the rest stays where it is.
+What can be read now is loaded as if it had come today, and its refusal is settled; the rest stays where it is. Text
+of a trace that turns out to be held out is taken out of raw text.
 Pieces that were no whole record (cut, too large), and refused parts of records that are held out or deleted in
 part, have no raw text to read, and wait for their file to come again.
 """
@@ -8,7 +9,6 @@ part, have no raw text to read, and wait for their file to come again.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rsi.ports import Clock, Progress, silent
@@ -17,17 +17,17 @@ from rsi.settings import Deployment, Home
 from rsi.store.database import last_ordinal, store_batch
 from rsi.traces.batch import Batch, Input, Reader, Rules
 from rsi.traces.load import load
+from rsi.traces.move import behind, settle
 from rsi.traces.raw import raw_path
-from rsi.traces.reading import Chunk
+from rsi.traces.reading import Chunk, chunks
+from rsi.traces.texts import Kind, raw_rows, rewriting
 from rsi.traces.values import Cut, Piece
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 WHO = "quarantine retry"
-BLOCK = 2000
-"""Records read and loaded at once."""
-
+WAIT_S = 30.0
 _OPEN = """
 select
     file_id, any_value(uri), any_value(namespace), any_value(origin), list(distinct byte_offset),
@@ -80,10 +80,16 @@ def retry(
     """Read what is in quarantine (for one reason, or all of it) with the readers of today.
 
     Raises:
-        BusyError: the store lock is held by somebody else.
+        BusyError: the store lock is held by somebody else, or kept text is being rewritten.
     """
     deployment = deployment or Deployment.read(home.deployment_file)
-    reader = Reader(Rules(home.key(), deployment.split, deployment.redaction))
+    rules = Rules(home.key(), deployment.split, deployment.redaction)
+    with rewriting(home, clock, WHO, WAIT_S):
+        return _retried(home, clock, rules, reason, progress)
+
+
+def _retried(home: Home, clock: Clock, rules: Rules, reason: str | None, progress: Progress) -> Retried:
+    reader = Reader(rules)
     with store_batch(home, clock, WHO) as connection:
         found = [
             _Open(
@@ -99,12 +105,13 @@ def retry(
     for number, one in enumerate(found):
         progress("retry", number, len(found), f"{settled} settled")
         seen = 0
-        for chunk in _chunks(raw_path(home, one.input.file_id), one):
+        for chunk in chunks(_pieces(home, one)):
             batch = reader.read(chunk)
             with store_batch(home, clock, WHO) as connection:
                 done, left = _again(connection, clock, one, chunk, batch)
             settled, still, seen = settled + done, still + left, seen + len(chunk)
         read, without = read + seen, without + len(one.offsets) - seen
+    settle(home, clock, rules, WHO)
     progress("retry", len(found), len(found), f"{settled} settled")
     return Retried(read=read, settled=settled, still=still, without_text=without)
 
@@ -114,7 +121,8 @@ def _again(
 ) -> tuple[int, int]:
     """Refusals settled and refusals left."""
     refused = [str(key) for key in batch.units["quarantine_uid"].to_pylist() if key is not None]
-    load(connection, clock, batch)
+    load(connection, clock, batch, Kind.RAW.value)
+    behind(connection)
     facts = {
         "at": clock.now().astimezone(UTC).replace(tzinfo=None),
         "ordinal": last_ordinal(connection),
@@ -126,22 +134,9 @@ def _again(
     return len(done), len(set(refused))
 
 
-def _chunks(path: Path, one: _Open) -> Iterator[Chunk]:
+def _pieces(home: Home, one: _Open) -> Iterator[tuple[Input, Piece]]:
     """The raw text of the refused places."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    if not path.exists():
-        return
-    wanted = sorted(one.offsets)
-    with pq.ParquetFile(path) as file:
-        for block in file.iter_batches(BLOCK):
-            chosen = pc.is_in(block["byte_offset"], pa.array(wanted, pa.int64()))
-            mine = block.filter(pc.and_(chosen, block["whole"])).to_pylist()
-            if mine:
-                yield [(one.input, _piece(one, row["line"], row["byte_offset"], row["body"])) for row in mine]
-
-
-def _piece(one: _Open, line: int, offset: int, body: bytes) -> Piece:
-    return Piece(line, offset, body, Cut.PERHAPS if offset in one.cut else Cut.NO)
+    for row in raw_rows(raw_path(home, one.input.file_id), one.offsets):
+        if row.whole:
+            cut = Cut.PERHAPS if row.byte_offset in one.cut else Cut.NO
+            yield one.input, Piece(row.line, row.byte_offset, row.body, cut)

@@ -20,15 +20,15 @@ SMALL = """
 import sys
 from pathlib import Path
 from rsi.settings import Home
-from rsi.traces import ingest
+from rsi.traces import ingest, reading
 from tests.crash.test_kill_ingest import load
-ingest.CHUNK_RECORDS, ingest.BATCH_BYTES = 4, 1
+reading.CHUNK_RECORDS, ingest.BATCH_BYTES = 4, 1
 print("begun", flush=True)
 load(Home(Path(sys.argv[1])))
 """
 VIEWS = (
-    "traces", "spans", "messages", "tool_calls", "scores", "outcomes", "span_links", "quarantine", "heldout_traces",
-    "waiting_scores",
+    "traces", "spans", "messages", "tool_calls", "scores", "outcomes", "span_links", "quarantine", "trace_sides",
+    "trace_texts", "moving_traces",
 )  # fmt: skip
 PLACES = ("ordinal", "file_id", "line", "byte_offset")
 

@@ -192,14 +192,16 @@ def test_held_out_traces_are_deleted_too(home: Home, tmp_path: Path) -> None:
         for turn, (name, maker) in enumerate((("a", ada), ("b", bob)))
     ]
     ingest(home, CLOCK, [write_lines(tmp_path / "a.ndjson", records)], deployment=held)
-    before = rows(home, "select count(*) from heldout_traces")[0][0]
+    before = rows(home, "select count(*) from trace_sides where split in ('gate', 'vault')")[0][0]
     assert before
 
     done = delete(home, CLOCK, Wanted(user="ada@example.com"), "the officer", deployment=held)
 
     assert done.traces == 20
     assert done.heldout > 5
-    assert rows(home, "select count(*) from heldout_traces") == [(before - done.heldout,)]
+    assert rows(home, "select count(*) from trace_sides where split in ('gate', 'vault')") == [
+        (before - done.heldout,)
+    ]
     assert everywhere(home, SECRET) == []
     assert (
         sum(len(path.read_bytes().splitlines()) for path in home.heldout.rglob("*.ndjson"))

@@ -14,6 +14,7 @@ from rsi.records import Origin
 from rsi.settings import Deployment, Home, Splits
 from rsi.store.files import write_whole
 from rsi.traces import ingest as ingesting
+from rsi.traces import reading
 from rsi.traces.delete import Wanted, delete
 from rsi.traces.ingest import Totals, ingest
 from rsi.traces.pieces import taken
@@ -131,7 +132,7 @@ def test_order_of_files_and_batches_does_not_matter(
     other = Home(tmp_path / "other")
     # Pseudonyms of users are made with the deployment's key.
     write_whole(other.root / "key", home.key())
-    monkeypatch.setattr(ingesting, "CHUNK_RECORDS", 2)
+    monkeypatch.setattr(reading, "CHUNK_RECORDS", 2)
     monkeypatch.setattr(ingesting, "BATCH_BYTES", 1)
     load(other, *sorted(SAMPLES.glob("*.json*"), reverse=True), SAMPLES / "gateway.ndjson")
     assert content(other) == content(home)
@@ -289,7 +290,7 @@ def test_an_interrupted_ingest_is_finished_by_the_next(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batches that were committed stay; the file counts as read only at its end."""
-    monkeypatch.setattr(ingesting, "CHUNK_RECORDS", 3)
+    monkeypatch.setattr(reading, "CHUNK_RECORDS", 3)
     monkeypatch.setattr(ingesting, "BATCH_BYTES", 1)
     records = [chat(str(number)) for number in range(10)]
     path = write_lines(tmp_path / "a.jsonl", records)
@@ -317,7 +318,7 @@ def test_two_ingests_at_once_load_everything_once(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The one that comes second finds what the first has loaded, in the middle of a file and at its end."""
-    monkeypatch.setattr(ingesting, "CHUNK_RECORDS", 4)
+    monkeypatch.setattr(reading, "CHUNK_RECORDS", 4)
     monkeypatch.setattr(ingesting, "BATCH_BYTES", 1)
     path = write_lines(tmp_path / "a.jsonl", [chat(str(number)) for number in range(10)])
     inner: list[Totals] = []
@@ -410,7 +411,7 @@ def test_a_deletion_in_the_middle_of_an_ingest_leaves_no_text(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The ingest stops without naming what it has drafted; run again, it writes the rest without it."""
-    monkeypatch.setattr(ingesting, "CHUNK_RECORDS", 3)
+    monkeypatch.setattr(reading, "CHUNK_RECORDS", 3)
     monkeypatch.setattr(ingesting, "BATCH_BYTES", 1)
     path = write_lines(tmp_path / "a.ndjson", [request(number, session=f"s{number}") for number in range(9)])
     done: list[int] = []

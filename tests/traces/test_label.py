@@ -100,7 +100,7 @@ def test_a_label_of_a_held_out_trace_is_held_out(home: Home, tmp_path) -> None:
     """It follows its trace to the gate, and never shows in the tables."""
     held = Deployment(split=Splits(dev=0, gate=0.9, vault=0))
     load(home, write_lines(tmp_path / "a.jsonl", [request(number) for number in range(20)]), deployment=held)
-    uid = str(rows(home, "select trace_uid from heldout_traces")[0][0])
+    uid = str(rows(home, "select trace_uid from trace_sides where split in ('gate', 'vault')")[0][0])
 
     label(home, CLOCK, uid, Label("ada", value=1.0), held)
 

@@ -3,6 +3,8 @@
 from pathlib import Path
 from types import ModuleType
 
+import orjson
+import pyarrow.parquet as pq
 import pytest
 
 from rsi.settings import Deployment, Home, Splits
@@ -69,3 +71,23 @@ def test_a_refused_part_whose_text_is_not_kept_stays_refused(home: Home, tmp_pat
     assert (done.settled, done.still + done.without_text) == (0, 30)
     assert 0 < done.still < 30
     assert rows(home, "select count(*) from v_quarantine") == [(30,)]
+
+
+def test_text_of_what_turns_out_to_be_held_out_leaves_raw_text(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knew whose it was while it was refused."""
+    half = Deployment(split=Splits(dev=0, gate=0.5, vault=0))
+    records = [{"diary": f"dear-{number}-x", "day": number} for number in range(30)]
+    load(home, write_lines(tmp_path / "a.jsonl", records), deployment=half)
+    monkeypatch.setattr(detect, "formats", lambda: (reader(), *formats()))
+
+    assert retry(home, CLOCK, deployment=half).settled == 30
+
+    (path,) = home.raw.glob("*.parquet")
+    raw = [orjson.loads(row["body"]) for row in pq.read_table(path).to_pylist()]
+    held = [orjson.loads(line) for line in next((home.heldout / "gate").glob("*.ndjson")).open()]
+    seen = {str(text) for (text,) in rows(home, "select input_text from traces")}
+    assert seen == {one["diary"] for one in raw}
+    assert sorted(raw + held, key=lambda one: one["day"]) == records
+    assert 0 < len(held) < 30

@@ -9,7 +9,7 @@ import pytest
 from rsi.records import Split
 from rsi.settings import Deployment, Home, Splits
 from rsi.store.database import store_batch
-from rsi.traces import raw
+from rsi.traces import parts
 from rsi.traces.rows import Place
 from rsi.traces.split import Splitter
 from rsi.traces.values import Piece
@@ -23,6 +23,12 @@ TEXT_TABLES = ("trace_parts", "spans", "messages", "tool_call_parts", "scores", 
 def heldout(home: Home, split: str) -> list[dict[str, object]]:
     lines = [line for path in sorted((home.heldout / split).glob("*.ndjson")) for line in path.open()]
     return [orjson.loads(line) for line in lines]
+
+
+def raw_texts(home: Home) -> list[str]:
+    return sorted(
+        str(row) for path in sorted(home.raw.glob("*.parquet")) for row in pq.read_table(path).to_pylist()
+    )
 
 
 def test_shares_are_met_and_sides_do_not_move() -> None:
@@ -171,9 +177,11 @@ def test_feedback_before_its_trace_goes_where_the_trace_goes(home: Home, tmp_pat
     load(other, first, deployment=HALF)
     question = "select score_uid, trace_uid from scores order by all"
     assert rows(home, question) == rows(other, question)
-    assert rows(home, "select count(*) from scores semi join heldout_traces using (trace_uid)") == [(0,)]
+    held = "from trace_sides where split in ('gate', 'vault')"
+    assert rows(home, f"select count(*) from scores semi join ({held}) using (trace_uid)") == [(0,)]
     assert rows(home, "select count(*) from traces anti join scores using (trace_uid)") == [(0,)]
-    assert rows(home, "select count(*) from waiting_scores") == [(0,)]
+    assert raw_texts(home) == raw_texts(other)
+    assert sorted(map(str, heldout(home, "gate"))) == sorted(map(str, heldout(other, "gate")))
 
 
 def test_a_document_of_which_a_trace_goes_is_read_again_once(
@@ -189,13 +197,13 @@ def test_a_document_of_which_a_trace_goes_is_read_again_once(
         connection.execute(
             "insert into deleted_traces select trace_uid, now()::timestamp from trace_parts limit 1"
         )
-    real, calls = raw.read, []
+    real, calls = parts.read, []
 
     def counted(piece: Piece, place: Place) -> object:
         calls.append(place)
         return real(piece, place)
 
-    monkeypatch.setattr(raw, "read", counted)
+    monkeypatch.setattr(parts, "read", counted)
     load(home, write_lines(tmp_path / "b.jsonl", [document, chat("x")]))
     assert len(calls) == 1
     ((file_id,),) = rows(home, "select file_id from ingest_files where uri like '%b.jsonl'")

@@ -89,6 +89,25 @@ class Evidence(Record):
     """What is seen there, in one line."""
 
 
+class Ticket(Record):
+    """A failure that is not the model's, for whoever keeps the harness, the environment or the tasks."""
+
+    ticket_id: str
+    """`k-` and 10 hex digits of the hash of (blame, signature)."""
+    blame: Blame
+    """Never the model."""
+    signature: str
+    """That of the failure mode it shows as."""
+    title: str
+    """One line in words."""
+    count: int
+    """Traces that show it."""
+    reasons: tuple[str, ...] = ()
+    """Why this blame, the most frequent first, up to three."""
+    evidence: tuple[Evidence, ...] = ()
+    """Up to five places, by trace id."""
+
+
 class ModeStatus(StrEnum):
     """Where a failure mode stands for the version in service."""
 

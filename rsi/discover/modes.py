@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from rsi.discover.actions import deciding_tools
 from rsi.discover.facts import TraceFacts, read_facts
 from rsi.discover.signals import Chance, Sign, signals
 from rsi.discover.titles import title
+from rsi.discover.window import Window, observe
 from rsi.ids import digest
 from rsi.records import FailureMode, Modes, ModeStatus
 from rsi.settings import Deployment
@@ -70,8 +70,8 @@ class _Count:
         self.tallies: dict[Sign, _Tally] = {}
         self.chances: dict[Chance, Counter[str]] = {}
 
-    def add(self, facts: TraceFacts, deciding: frozenset[str]) -> None:
-        found = signals(facts, deciding)
+    def add(self, facts: TraceFacts, window: Window) -> None:
+        found = signals(facts, window)
         self.traces += 1
         self.failures += bool(found.signs)
         for sign in found.signs:
@@ -99,15 +99,10 @@ def discover(
 
 def modes_of(traces: Iterable[TraceFacts], night: str, previous: Modes | None, champion: str) -> Modes:
     """The modes of some traces."""
-    count, with_expectations = _Count(), list[TraceFacts]()
-    for facts in traces:
-        if facts.expected is not None:
-            with_expectations.append(facts)
-        else:
-            count.add(facts, frozenset())
-    deciding = deciding_tools(with_expectations)
-    for facts in with_expectations:
-        count.add(facts, deciding)
+    count, kept = _Count(), list(traces)
+    window = observe(kept)
+    for facts in kept:
+        count.add(facts, window)
     before = {mode.mode_id: mode for mode in previous.modes} if previous else {}
     modes = [
         _mode(sign, tally, count.chances[sign.chance], night, before, champion)

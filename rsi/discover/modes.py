@@ -6,7 +6,8 @@ priority = severity x weight, where
 - severity = share of the mode's traces that failed (an unknown outcome counts one half): errors that runs
   recover from weigh less than those that end them;
 - weight = traces that show it under the champion or an unknown version, plus half of those under other
-  versions; a tenth of that where the mode is fixed.
+  versions; a tenth of that where the mode is fixed, and a tenth where it says that something went wrong and not
+  what (`signs.WEAK`, but for outcomes).
 
 Status, for the champion: *fixed* where it had at least five chances, its rate is at most half of that of some
 other version, and the upper end of its interval lies below the lower end of that one's; *regressed* where it
@@ -22,7 +23,8 @@ from typing import TYPE_CHECKING
 import orjson
 
 from rsi.discover.facts import TraceFacts, read_facts
-from rsi.discover.signals import Chance, Sign, signals
+from rsi.discover.signals import Chance, Kind, Sign, signals
+from rsi.discover.signs import WEAK
 from rsi.discover.titles import title
 from rsi.discover.window import Window, observe
 from rsi.ids import digest
@@ -39,6 +41,7 @@ EXAMPLES = 5
 _LESS = 0.5
 _ELSEWHERE = 0.5
 _FIXED = 0.1
+_VAGUE = 0.1
 _UNSURE = {"fail": 2, "unknown": 1, "pass": 0}
 """Severity in halves, so that sums do not depend on their order."""
 
@@ -154,6 +157,8 @@ def _mode(
     status = _status(by_version, known, champion)
     others = sum(hits for version, hits in tally.by_version.items() if version not in (champion, "unknown"))
     weight = (seen - others) + _ELSEWHERE * others
+    if sign.kind in WEAK and sign.kind is not Kind.OUTCOME:
+        weight *= _VAGUE
     severity = tally.severity_halves / (2 * seen)
     return FailureMode(
         mode_id=name,

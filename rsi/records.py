@@ -5,7 +5,7 @@ Digests are SHA-256 of canonical JSON (`rsi.ids`); times are nanoseconds UTC.
 """
 
 from enum import StrEnum
-from typing import Self
+from typing import NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -98,6 +98,55 @@ class ModeStatus(StrEnum):
     FIXED = "fixed"
 
 
+class Cell(NamedTuple):
+    """A failure mode in the traces of one version that one night was the first to read."""
+
+    version: str
+    """Digest, or `unknown`."""
+    night: str
+    hits: int
+    """Traces that show it."""
+    chances: int
+    """Traces in which it could have shown."""
+
+
+class Fix(Record):
+    """What showed that a mode was fixed: traces of a version, between two nights."""
+
+    version: str
+    since: str
+    """First of the nights whose new traces showed it."""
+    until: str
+    """Last of them."""
+    was: float
+    """The rate before."""
+
+
+class Factors(Record):
+    """What a mode's priority is the product of; formulas in `rsi.discover.rank`."""
+
+    frequency: float
+    """Its traces per thousand traces."""
+    severity: float
+    recency: float
+    learnability: float
+    standing: float
+    """1; a tenth where it is fixed, 0 where a person will not have it fixed."""
+
+
+class Topic(Record):
+    """What some of a mode's traces are about: a cluster of their texts."""
+
+    topic_id: str
+    """`c-` and 8 hex digits; the same in every night."""
+    terms: tuple[str, ...]
+    """Words that set it apart, strongest first."""
+    count: int
+    """Traces of the mode."""
+    members: tuple[str, ...]
+    """Up to fifty trace ids, chosen by the hash of the id: how the next night knows it again."""
+
+
 class FailureMode(Record):
     """A cause of failure: a signature with its counts and history."""
 
@@ -130,6 +179,51 @@ class FailureMode(Record):
     status: ModeStatus
     by_version: dict[str, tuple[int, int]] = Field(default_factory=dict)
     """Version digest (or `unknown`) -> (count, opportunities)."""
+    history: tuple[Cell, ...] = ()
+    """The same by version and night, oldest night first."""
+    fix: Fix | None = None
+    """What showed it fixed last; null where it never was."""
+    factors: Factors | None = None
+    blame: Blame = Blame.MODEL
+    """Of most of its traces."""
+    evidence: tuple[Evidence, ...] = ()
+    """Where the examples show it."""
+    answered_by: dict[str, int] = Field(default_factory=dict)
+    """Role -> traces that it answered, where they say so."""
+    signatures: tuple[str, ...] = ()
+    """All signatures that count here: its own and those merged into it."""
+    chances: tuple[tuple[str, str], ...] = ()
+    """What gives a trace the opportunity, as (what, subject)."""
+    topics: tuple[Topic, ...] = ()
+    titled_by: str = "template"
+    """template, person, or model and the digest of the prompt."""
+    wont_fix: str | None = None
+    """Why a person will not have it fixed; null where nobody said so."""
+
+    @property
+    def trainable(self) -> bool:
+        """Whether tasks may be made from it: open, the model's fault, and to be fixed."""
+        return self.status is not ModeStatus.FIXED and self.blame is Blame.MODEL and self.wont_fix is None
+
+
+class Window(NamedTuple):
+    """A night, and the last ingested batch that it read."""
+
+    night: str
+    ordinal: int
+
+
+class Unseen(Record):
+    """How much of what fails no mode shows yet; formulas in `rsi.statistics.unseen`."""
+
+    share: float
+    """Good-Turing: probability that the next sign of failure is of a mode not seen yet."""
+    once: int
+    """Modes seen in one trace."""
+    signs: int
+    """Counts of all modes together."""
+    modes: float
+    """Chao1: estimated number of modes not seen yet, at least."""
 
 
 class Modes(Record):
@@ -141,6 +235,12 @@ class Modes(Record):
     failures: int
     """Traces with at least one signal."""
     modes: tuple[FailureMode, ...]
+    windows: tuple[Window, ...] = ()
+    """The nights by which traces are told apart, oldest first; the first stands for all up to it."""
+    unseen: Unseen | None = None
+    """Null where nothing failed."""
+    labels: int = 0
+    """Labels of persons that count here."""
 
 
 class Task(Record):
@@ -177,6 +277,10 @@ class BankManifest(Record):
     """Reason -> count of proposals that were refused."""
     screens: dict[str, str]
     """Suite split -> digest of the held-out fingerprints the tasks were screened against."""
+    role: str = "L0"
+    """The role that the night trains on it."""
+    because: str = ""
+    """Why that one."""
 
 
 # --- update -------------------------------------------------------------------------------------------------
@@ -325,7 +429,7 @@ class LedgerRecord(Record):
     at: str
     """ISO 8601 UTC, not part of what must be the same after a crash."""
     kind: str
-    """genesis, night, stage, request, approval, refusal, promotion, rollback, end."""
+    """genesis, night, stage, mode (a label), request, approval, refusal, promotion, rollback, deletion, end."""
     night: str | None = None
     stage: str | None = None
     input: str | None = None

@@ -89,6 +89,25 @@ class Evidence(Record):
     """What is seen there, in one line."""
 
 
+class Ticket(Record):
+    """A failure that is not the model's, for whoever keeps the harness, the environment or the tasks."""
+
+    ticket_id: str
+    """`k-` and 10 hex digits of the hash of (blame, signature)."""
+    blame: Blame
+    """Never the model."""
+    signature: str
+    """That of the failure mode it shows as."""
+    title: str
+    """One line in words."""
+    count: int
+    """Traces that show it."""
+    reasons: tuple[str, ...] = ()
+    """Why this blame, the most frequent first, up to three."""
+    evidence: tuple[Evidence, ...] = ()
+    """Up to five places, by trace id."""
+
+
 class ModeStatus(StrEnum):
     """Where a failure mode stands for the version in service."""
 
@@ -206,7 +225,7 @@ class FailureMode(Record):
         return self.status is not ModeStatus.FIXED and self.blame is Blame.MODEL and self.wont_fix is None
 
 
-class Window(NamedTuple):
+class Reach(NamedTuple):
     """A night, and the last ingested batch that it read."""
 
     night: str
@@ -235,7 +254,7 @@ class Modes(Record):
     failures: int
     """Traces with at least one signal."""
     modes: tuple[FailureMode, ...]
-    windows: tuple[Window, ...] = ()
+    nights: tuple[Reach, ...] = ()
     """The nights by which traces are told apart, oldest first; the first stands for all up to it."""
     unseen: Unseen | None = None
     """Null where nothing failed."""

@@ -22,7 +22,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from rsi.records import Cell, FailureMode, Fix, ModeStatus, Window
+from rsi.records import Cell, FailureMode, Fix, ModeStatus, Reach
 from rsi.statistics.unpaired import fisher_less
 
 ENOUGH = 5
@@ -46,19 +46,19 @@ class Counts(NamedTuple):
         return self.hits / self.chances if self.chances else 0.0
 
 
-def windows(before: Sequence[Window], night: str, ordinal: int) -> tuple[Window, ...]:
+def nights(before: Sequence[Reach], night: str, ordinal: int) -> tuple[Reach, ...]:
     """The nights that a night tells apart, itself the last."""
     kept = [one for one in before if one.night != night]
-    return (*kept, Window(night, ordinal))[-KEPT:]
+    return (*kept, Reach(night, ordinal))[-KEPT:]
 
 
-def window_of(found: Sequence[Window], ordinal: int) -> int:
+def night_of(found: Sequence[Reach], ordinal: int) -> int:
     """Index of the night that was the first to read a batch."""
     return min(bisect_left(found, ordinal, key=lambda one: one.ordinal), len(found) - 1)
 
 
 def cells(
-    hits: Mapping[tuple[str, int], int], chances: Mapping[tuple[str, int], int], found: Sequence[Window]
+    hits: Mapping[tuple[str, int], int], chances: Mapping[tuple[str, int], int], found: Sequence[Reach]
 ) -> tuple[Cell, ...]:
     """Counts by (version, index of the night), oldest night first."""
     places = sorted(chances, key=lambda one: (one[1], one[0]))

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from rsi.discover import history, rank
-from rsi.discover.actions import deciding_tools
 from rsi.discover.facts import TraceFacts, read_facts
 from rsi.discover.labels import NONE, Codebook
 from rsi.discover.places import Place, read_places, read_texts
@@ -19,7 +18,8 @@ from rsi.discover.signals import signals
 from rsi.discover.tally import Count, Hits, Tally, mode_id
 from rsi.discover.titles import about, title
 from rsi.discover.topics import LEAST, NOTHING, Found, sampled, topics
-from rsi.records import Cell, FailureMode, Modes, Origin, Topic, Unseen, Window
+from rsi.discover.window import observe
+from rsi.records import Cell, FailureMode, Modes, Origin, Reach, Topic, Unseen
 from rsi.statistics.intervals import wilson
 from rsi.statistics.unseen import coverage
 
@@ -88,9 +88,9 @@ class _Night:
         self._before, self._places, self._texts = before, places, texts
         self._book = before.codebook
         self._previous = before.previous.modes if before.previous else ()
-        earlier = before.previous.windows if before.previous else ()
-        self._windows: tuple[Window, ...] = history.windows(earlier, before.night, before.until)
-        self._count = Count(self._windows, places, self._book)
+        earlier = before.previous.nights if before.previous else ()
+        self._nights: tuple[Reach, ...] = history.nights(earlier, before.night, before.until)
+        self._count = Count(self._nights, places, self._book)
 
     def mined(self, traces: Iterable[TraceFacts]) -> Mined:
         self._read(traces)
@@ -111,22 +111,18 @@ class _Night:
             traces=self._count.traces,
             failures=self._count.failures,
             modes=ranked,
-            windows=self._windows,
+            nights=self._nights,
             unseen=_unseen(ranked),
             labels=self._book.labels,
         )
         return Mined(modes, members)
 
     def _read(self, traces: Iterable[TraceFacts]) -> None:
-        waiting = list[TraceFacts]()
-        for facts in traces:
-            if facts.expected is None:
-                self._count.add(facts, signals(facts, frozenset()))
-            else:
-                waiting.append(facts)
-        deciding = deciding_tools(waiting)
-        for facts in waiting:
-            self._count.add(facts, signals(facts, deciding))
+        # What is unusual, and which tools decide, is known when all have been seen.
+        kept = list(traces)
+        window = observe(kept)
+        for facts in kept:
+            self._count.add(facts, signals(facts, window))
 
     def _parts(self, mode: str, tally: Tally, read: bool) -> Iterator[_Part]:
         """A mode, after the topics that a person split off it."""
@@ -161,7 +157,7 @@ class _Night:
     def _mode(self, part: _Part, parent: str, chances: Hits) -> FailureMode:
         tally, name = part.tally, part.mode_id
         known = next((one for one in self._previous if one.mode_id == name), None)
-        cells = history.cells(tally.by_cell, chances, self._windows)
+        cells = history.cells(tally.by_cell, chances, self._nights)
         status, fix = history.judge(cells, known, self._before.champion)
         seen, possible = len(tally.members), chances.total()
         interval = wilson(seen, possible)
@@ -172,7 +168,7 @@ class _Night:
             count=seen,
             severity_halves=tally.severity_halves,
             history=cells,
-            windows=self._windows,
+            nights=self._nights,
             champion=self._before.champion,
             repeated=repeated,
             mixed=mixed,

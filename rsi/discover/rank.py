@@ -16,7 +16,7 @@ priority = frequency x severity x recency x learnability x standing, where
 from collections.abc import Sequence
 
 from rsi.discover.facts import UNKNOWN
-from rsi.records import Cell, Factors, ModeStatus, Window
+from rsi.records import Cell, Factors, ModeStatus, Reach
 
 FORMULA = "frequency x severity x recency x learnability x standing"
 _HALF_LIFE = 7
@@ -32,7 +32,7 @@ def factors(
     count: int,
     severity_halves: int,
     history: Sequence[Cell],
-    windows: Sequence[Window],
+    nights: Sequence[Reach],
     champion: str,
     repeated: int,
     mixed: int,
@@ -43,7 +43,7 @@ def factors(
     return Factors(
         frequency=round(1000 * count / traces, _DIGITS),
         severity=round(severity_halves / (2 * count), _DIGITS),
-        recency=round(_recency(history, windows, champion), _DIGITS),
+        recency=round(_recency(history, nights, champion), _DIGITS),
         learnability=round((mixed + 1) / (repeated + 2), _DIGITS),
         standing=0.0 if wont_fix else _FIXED if status is ModeStatus.FIXED else 1.0,
     )
@@ -54,8 +54,8 @@ def priority(of: Factors) -> float:
     return round(of.frequency * of.severity * of.recency * of.learnability * of.standing, _DIGITS)
 
 
-def _recency(history: Sequence[Cell], windows: Sequence[Window], champion: str) -> float:
-    ages = {one.night: age for age, one in enumerate(reversed(windows))}
+def _recency(history: Sequence[Cell], nights: Sequence[Reach], champion: str) -> float:
+    ages = {one.night: age for age, one in enumerate(reversed(nights))}
     total = sum(one.hits for one in history)
     weights = (
         one.hits

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rsi.discover.facts import TraceFacts
-from rsi.discover.history import window_of
+from rsi.discover.history import night_of
 from rsi.discover.labels import Codebook
 from rsi.discover.places import Place
 from rsi.discover.signals import Chance, Sign, Signals
 from rsi.ids import digest
-from rsi.records import Blame, Evidence, Window
+from rsi.records import Blame, Evidence, Reach
 
 Hits = Counter[tuple[str, int]]
 """Traces by (version, index of the night that read them first)."""
@@ -25,7 +25,7 @@ class Member(NamedTuple):
 
     trace_uid: str
     version: str
-    window: int
+    night: int
     outcome: str
     start_ns: int
     """0 where unknown."""
@@ -45,7 +45,7 @@ class Tally:
     @property
     def by_cell(self) -> Hits:
         """Traces by version and night."""
-        return Counter((one.version, one.window) for one in self.members)
+        return Counter((one.version, one.night) for one in self.members)
 
     @property
     def severity_halves(self) -> int:
@@ -73,9 +73,9 @@ class _Open:
 class Count:
     """All modes, counting."""
 
-    def __init__(self, windows: Sequence[Window], places: Mapping[str, Place], codebook: Codebook) -> None:
+    def __init__(self, nights: Sequence[Reach], places: Mapping[str, Place], codebook: Codebook) -> None:
         self.traces = self.failures = 0
-        self._windows, self._places, self._codebook = windows, places, codebook
+        self._nights, self._places, self._codebook = nights, places, codebook
         self._ids: dict[Sign, str] = {}
         self._open: dict[str, _Open] = {}
         self._chances: dict[Chance, Hits] = {}
@@ -83,7 +83,7 @@ class Count:
 
     def add(self, facts: TraceFacts, found: Signals) -> None:
         """One trace."""
-        window = window_of(self._windows, self._places.get(facts.trace_uid, _ALONE).ordinal)
+        night = night_of(self._nights, self._places.get(facts.trace_uid, _ALONE).ordinal)
         self.traces += 1
         self.failures += bool(found.signs)
         by_mode: dict[str, list[Sign]] = {}
@@ -92,8 +92,8 @@ class Count:
         for mode, signs in by_mode.items():
             told = self._open.setdefault(mode, _Open())
             told.signs.update(signs)
-            told.members.append(_member(facts, window, min(signs)))
-        cell = (facts.version, window)
+            told.members.append(_member(facts, night, min(signs)))
+        cell = (facts.version, night)
         for chance in found.chances:
             self._chances.setdefault(chance, Counter())[cell] += 1
         for mode, joined in self._joined.items():
@@ -122,16 +122,14 @@ def mode_id(signature: str) -> str:
     return f"m-{digest(signature)[:10]}"
 
 
-def _member(facts: TraceFacts, window: int, sign: Sign) -> Member:
-    # Signs that do not say whose failure they are, are the model's.
-    seen: tuple[Evidence, ...] = getattr(sign, "evidence", ())
+def _member(facts: TraceFacts, night: int, sign: Sign) -> Member:
     return Member(
         trace_uid=facts.trace_uid,
         version=facts.version,
-        window=window,
+        night=night,
         outcome=facts.outcome,
         start_ns=facts.start_ns or 0,
         route=facts.route,
-        blame=getattr(sign, "blame", Blame.MODEL),
-        evidence=seen[0] if seen else None,
+        blame=sign.blame,
+        evidence=sign.evidence[0] if sign.evidence else None,
     )

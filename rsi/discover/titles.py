@@ -25,6 +25,22 @@ def title(sign: Sign) -> str:
         Kind.UNEXPECTED_ACTION: f"{subject} done though not expected",
         Kind.ERROR: f"runs break: {subject}",
         Kind.CORRECTION: f"answers corrected by {subject}",
+        Kind.MISSING_OUTPUT: "what was to be said is not said",
+        Kind.INVALID_ARGUMENTS: f"{subject} called with invalid arguments: {detail}",
+        Kind.UNKNOWN_TOOL: "tools called that are not on offer",
+        Kind.RETRY: f"{subject} called again as it was, behind its error",
+        Kind.LOOP: f"runs turn in circles with {subject}",
+        Kind.GIVE_UP: "runs end in a refusal" if subject == "refusal" else f"given up by {subject}",
+        Kind.FORMAT: f"wrong form: {subject}",
+        Kind.CUT: "answers reach their limit of tokens",
+        Kind.RULE: f"{subject} not kept{f' ({detail})' if detail else ''}",
+        Kind.FEEDBACK: f"people are not content ({subject})",
+        Kind.STATE: f"the world ends in another state than expected ({subject})",
+        Kind.DISAGREEMENT: f"runs of one task end differently ({subject})",
+        Kind.SLOW: f"calls of {subject} take far longer than usual"
+        if detail
+        else f"runs of {subject} take far longer than usual",
+        Kind.COSTLY: f"runs of {subject} cost far more than usual",
     }
     return plain[sign.kind]
 

@@ -10,7 +10,7 @@ from rsi.discover import history
 from rsi.discover.facts import UNKNOWN
 from rsi.discover.modes import Before, mine
 from rsi.discover.places import Place
-from rsi.records import Cell, FailureMode, Modes, ModeStatus, Window
+from rsi.records import Cell, FailureMode, Modes, ModeStatus, Reach
 from rsi.statistics.intervals import wilson
 from tests.discover.planted import PLANTED, traffic
 
@@ -112,14 +112,14 @@ def mode(status: ModeStatus, fix: object) -> FailureMode:
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=40))
 def test_every_batch_falls_to_one_night(steps: list[int]) -> None:
     """To the first that read it; the 30 newest nights are told apart, and each batch has a place."""
-    found: tuple[Window, ...] = ()
+    found: tuple[Reach, ...] = ()
     ordinal = 0
     for number, step in enumerate(steps):
         ordinal += step
-        found = history.windows(found, f"n{number:02d}", ordinal)
+        found = history.nights(found, f"n{number:02d}", ordinal)
 
     assert len(found) == min(len(steps), history.KEPT)
-    places = [history.window_of(found, batch) for batch in range(ordinal + 1)]
+    places = [history.night_of(found, batch) for batch in range(ordinal + 1)]
     assert all(before <= after for before, after in pairwise(places))
     for batch, place in enumerate(places):
         assert batch <= found[place].ordinal

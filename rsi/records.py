@@ -5,11 +5,12 @@ Digests are SHA-256 of canonical JSON (`rsi.ids`); times are nanoseconds UTC.
 """
 
 from enum import StrEnum
-from typing import NamedTuple, Self
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from rsi.ids import Digest, digest
+from rsi.mode_parts import Cell, Factors, Fix, Reach, Topic, Unseen
 
 
 class Record(BaseModel):
@@ -117,55 +118,6 @@ class ModeStatus(StrEnum):
     FIXED = "fixed"
 
 
-class Cell(NamedTuple):
-    """A failure mode in the traces of one version that one night was the first to read."""
-
-    version: str
-    """Digest, or `unknown`."""
-    night: str
-    hits: int
-    """Traces that show it."""
-    chances: int
-    """Traces in which it could have shown."""
-
-
-class Fix(Record):
-    """What showed that a mode was fixed: traces of a version, between two nights."""
-
-    version: str
-    since: str
-    """First of the nights whose new traces showed it."""
-    until: str
-    """Last of them."""
-    was: float
-    """The rate before."""
-
-
-class Factors(Record):
-    """What a mode's priority is the product of; formulas in `rsi.discover.rank`."""
-
-    frequency: float
-    """Its traces per thousand traces."""
-    severity: float
-    recency: float
-    learnability: float
-    standing: float
-    """1; a tenth where it is fixed, 0 where a person will not have it fixed."""
-
-
-class Topic(Record):
-    """What some of a mode's traces are about: a cluster of their texts."""
-
-    topic_id: str
-    """`c-` and 8 hex digits; the same in every night."""
-    terms: tuple[str, ...]
-    """Words that set it apart, strongest first."""
-    count: int
-    """Traces of the mode."""
-    members: tuple[str, ...]
-    """Up to fifty trace ids, chosen by the hash of the id: how the next night knows it again."""
-
-
 class FailureMode(Record):
     """A cause of failure: a signature with its counts and history."""
 
@@ -223,26 +175,6 @@ class FailureMode(Record):
     def trainable(self) -> bool:
         """Whether tasks may be made from it: open, the model's fault, and to be fixed."""
         return self.status is not ModeStatus.FIXED and self.blame is Blame.MODEL and self.wont_fix is None
-
-
-class Reach(NamedTuple):
-    """A night, and the last ingested batch that it read."""
-
-    night: str
-    ordinal: int
-
-
-class Unseen(Record):
-    """How much of what fails no mode shows yet; formulas in `rsi.statistics.unseen`."""
-
-    share: float
-    """Good-Turing: probability that the next sign of failure is of a mode not seen yet."""
-    once: int
-    """Modes seen in one trace."""
-    signs: int
-    """Counts of all modes together."""
-    modes: float
-    """Chao1: estimated number of modes not seen yet, at least."""
 
 
 class Modes(Record):

@@ -22,7 +22,8 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from rsi.records import Cell, FailureMode, Fix, ModeStatus, Reach
+from rsi.mode_parts import Cell, Fix, Reach
+from rsi.records import FailureMode, ModeStatus
 from rsi.statistics.unpaired import fisher_less
 
 ENOUGH = 5

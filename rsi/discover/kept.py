@@ -49,9 +49,9 @@ def store_modes(connection: "DuckDBPyConnection", mined: Mined) -> None:
 
 def _row(mode: FailureMode) -> dict[str, object]:
     said = mode.model_dump(mode="json", exclude=_LEFT_OUT)
-    factors = mode.factors.model_dump() if mode.factors else {}
+    factors = mode.model_dump(mode="json", include={"factors"})["factors"]
     text = {name: _json(said[name]) for name in ("by_version", "history")}
-    topics = [one.model_dump(mode="json", exclude={"members"}) for one in mode.topics]
+    topics = [{"topic_id": one.topic_id, "terms": one.terms, "count": one.count} for one in mode.topics]
     return {**said, **text, **factors, "topics": _json(topics)}
 
 

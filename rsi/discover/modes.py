@@ -19,7 +19,8 @@ from rsi.discover.tally import Count, Hits, Tally, mode_id
 from rsi.discover.titles import about, title
 from rsi.discover.topics import LEAST, NOTHING, Found, sampled, topics
 from rsi.discover.window import observe
-from rsi.records import Cell, FailureMode, Modes, Origin, Reach, Topic, Unseen
+from rsi.mode_parts import Cell, Reach, Topic, Unseen
+from rsi.records import FailureMode, Modes, Origin
 from rsi.statistics.intervals import wilson
 from rsi.statistics.unseen import coverage
 
@@ -166,6 +167,7 @@ class _Night:
         factors = rank.factors(
             traces=self._count.traces,
             count=seen,
+            weighed=tally.weighed,
             severity_halves=tally.severity_halves,
             history=cells,
             nights=self._nights,

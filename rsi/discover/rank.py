@@ -2,7 +2,8 @@
 
 priority = frequency x severity x recency x learnability x standing, where
 
-- frequency = traces that show it, per thousand traces looked at;
+- frequency = traces that show it, per thousand traces looked at; of a kind that says that something went wrong and
+  not what (`rsi.discover.signs.WEAK`) those only that no other kind explains;
 - severity = share of them that failed (an unknown outcome counts one half): errors that runs recover from weigh
   less than those that end them;
 - recency = mean weight of them: 1 in the newest night, half as much for every seven nights before it, and half of
@@ -16,7 +17,8 @@ priority = frequency x severity x recency x learnability x standing, where
 from collections.abc import Sequence
 
 from rsi.discover.facts import UNKNOWN
-from rsi.records import Cell, Factors, ModeStatus, Reach
+from rsi.mode_parts import Cell, Factors, Reach
+from rsi.records import ModeStatus
 
 FORMULA = "frequency x severity x recency x learnability x standing"
 _HALF_LIFE = 7
@@ -30,6 +32,7 @@ def factors(
     *,
     traces: int,
     count: int,
+    weighed: int,
     severity_halves: int,
     history: Sequence[Cell],
     nights: Sequence[Reach],
@@ -39,9 +42,9 @@ def factors(
     status: ModeStatus,
     wont_fix: bool,
 ) -> Factors:
-    """The factors of one mode that `count` of `traces` traces show, rounded to six digits."""
+    """The factors of one mode that `count` of `traces` traces show, `weighed` of them by frequency; to six digits."""
     return Factors(
-        frequency=round(1000 * count / traces, _DIGITS),
+        frequency=round(1000 * weighed / traces, _DIGITS),
         severity=round(severity_halves / (2 * count), _DIGITS),
         recency=round(_recency(history, nights, champion), _DIGITS),
         learnability=round((mixed + 1) / (repeated + 2), _DIGITS),

@@ -10,8 +10,10 @@ from rsi.discover.history import night_of
 from rsi.discover.labels import Codebook
 from rsi.discover.places import Place
 from rsi.discover.signals import Chance, Sign, Signals
+from rsi.discover.signs import WEAK
 from rsi.ids import digest
-from rsi.records import Blame, Evidence, Reach
+from rsi.mode_parts import Reach
+from rsi.records import Blame, Evidence
 
 Hits = Counter[tuple[str, int]]
 """Traces by (version, index of the night that read them first)."""
@@ -30,6 +32,8 @@ class Member(NamedTuple):
     start_ns: int
     """0 where unknown."""
     route: str | None
+    explained: bool
+    """Whether the trace shows a sign that says what went wrong."""
     blame: Blame
     evidence: Evidence | None
 
@@ -51,6 +55,13 @@ class Tally:
     def severity_halves(self) -> int:
         """Two for a failed trace, one for one that nobody judged."""
         return sum(_UNSURE[one.outcome] for one in self.members)
+
+    @property
+    def weighed(self) -> int:
+        """Traces that count for the rank: of a mode that says only that something went wrong, the unexplained."""
+        if any(sign.kind not in WEAK for sign in self.signs):
+            return len(self.members)
+        return sum(not one.explained for one in self.members)
 
     @property
     def blame(self) -> Blame:
@@ -89,10 +100,11 @@ class Count:
         by_mode: dict[str, list[Sign]] = {}
         for sign in found.signs:
             by_mode.setdefault(self._id(sign), []).append(sign)
+        explained = any(sign.kind not in WEAK for sign in found.signs)
         for mode, signs in by_mode.items():
             told = self._open.setdefault(mode, _Open())
             told.signs.update(signs)
-            told.members.append(_member(facts, night, min(signs)))
+            told.members.append(_member(facts, night, min(signs), explained))
         cell = (facts.version, night)
         for chance in found.chances:
             self._chances.setdefault(chance, Counter())[cell] += 1
@@ -122,7 +134,7 @@ def mode_id(signature: str) -> str:
     return f"m-{digest(signature)[:10]}"
 
 
-def _member(facts: TraceFacts, night: int, sign: Sign) -> Member:
+def _member(facts: TraceFacts, night: int, sign: Sign, explained: bool) -> Member:
     return Member(
         trace_uid=facts.trace_uid,
         version=facts.version,
@@ -130,6 +142,7 @@ def _member(facts: TraceFacts, night: int, sign: Sign) -> Member:
         outcome=facts.outcome,
         start_ns=facts.start_ns or 0,
         route=facts.route,
+        explained=explained,
         blame=sign.blame,
         evidence=sign.evidence[0] if sign.evidence else None,
     )

@@ -17,8 +17,8 @@ import numpy as np
 
 from rsi.discover.vectors import TfidfSvd, terms
 from rsi.ids import digest
+from rsi.mode_parts import Topic
 from rsi.ports import Embedder
-from rsi.records import Topic
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

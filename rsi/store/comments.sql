@@ -195,7 +195,7 @@ comment on column failure_modes.first_seen is 'The night that saw it first.';
 comment on column failure_modes.status is 'new, ongoing, regressed or fixed, for the version in service.';
 comment on column failure_modes.by_version is 'JSON: version (or unknown) -> [count, opportunities].';
 comment on column failure_modes.history is 'JSON: [version, night that read the traces first, count, opportunities]; v_mode_history has a row for each.';
-comment on column failure_modes.frequency is 'Its traces per thousand traces looked at.';
+comment on column failure_modes.frequency is 'Its traces per thousand traces; of kinds that do not say what went wrong, the unexplained ones.';
 comment on column failure_modes.severity is 'Share of its traces that failed; one that nobody judged counts half.';
 comment on column failure_modes.recency is 'Mean weight of its traces: newer nights and the version in service weigh more.';
 comment on column failure_modes.learnability is 'Share of its repeated requests with mixed outcomes, shrunk to one half.';

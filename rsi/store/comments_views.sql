@@ -183,7 +183,7 @@ comment on column v_failure_modes.rate is 'count / opportunities.';
 comment on column v_failure_modes.low is 'Lower end of the 95% Wilson interval of the rate.';
 comment on column v_failure_modes.high is 'Upper end of the 95% Wilson interval of the rate.';
 comment on column v_failure_modes.priority is 'What the rank is sorted by.';
-comment on column v_failure_modes.frequency is 'Its traces per thousand traces looked at.';
+comment on column v_failure_modes.frequency is 'Its traces per thousand traces; of kinds that do not say what went wrong, the unexplained ones.';
 comment on column v_failure_modes.severity is 'Share of its traces that failed; one that nobody judged counts half.';
 comment on column v_failure_modes.recency is 'Mean weight of its traces: newer nights and the version in service weigh more.';
 comment on column v_failure_modes.learnability is 'Share of its repeated requests with mixed outcomes, shrunk to one half.';

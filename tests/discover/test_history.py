@@ -10,7 +10,8 @@ from rsi.discover import history
 from rsi.discover.facts import UNKNOWN
 from rsi.discover.modes import Before, mine
 from rsi.discover.places import Place
-from rsi.records import Cell, FailureMode, Modes, ModeStatus, Reach
+from rsi.mode_parts import Cell, Reach
+from rsi.records import FailureMode, Modes, ModeStatus
 from rsi.statistics.intervals import wilson
 from tests.discover.planted import PLANTED, traffic
 

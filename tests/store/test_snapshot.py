@@ -8,7 +8,8 @@ import pytest
 from rsi.discover.kept import store_modes
 from rsi.discover.modes import Mined
 from rsi.errors import ContractError
-from rsi.records import Factors, FailureMode, Modes, ModeStatus
+from rsi.mode_parts import Factors
+from rsi.records import FailureMode, Modes, ModeStatus
 from rsi.settings import Deployment, Home, Splits
 from rsi.store.database import store_batch
 from rsi.store.ledger import Ledger

@@ -3,9 +3,13 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from rsi.records import ChatMessage
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Prompt = tuple[ChatMessage, ...]
 """A conversation to be answered."""
@@ -94,4 +98,12 @@ class Engine(Protocol):
 
     def adapters(self) -> Mapping[str, Path]:
         """What is loaded, by name."""
+        ...
+
+
+class Embedder(Protocol):
+    """What turns texts into vectors whose nearness is nearness of meaning."""
+
+    def embed(self, texts: Sequence[str]) -> "NDArray[np.float64]":
+        """One row a text, of length one, or zero for a text that says nothing; the same texts give the same rows."""
         ...

@@ -1,5 +1,7 @@
 """Failure modes in words, one line each."""
 
+from collections.abc import Sequence
+
 from rsi.discover.signals import NO_ROUTE, Kind, Sign
 
 ROLES = {"L0": "chat", "L1": "agent", "L2": "code", "L3": "UI"}
@@ -46,3 +48,8 @@ def title(sign: Sign) -> str:
 def role(name: str) -> str:
     """A role with its job, where that is known."""
     return f"{ROLES[name]} ({name})" if name in ROLES else name
+
+
+def about(plain: str, terms: Sequence[str]) -> str:
+    """A title with what its traces are about, in at most four words."""
+    return f"{plain}: {', '.join(terms[:4])}" if terms else plain

@@ -18,7 +18,7 @@ from rsi.store.locks import hold
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 SCHEMA = Path(__file__).with_name("schema.sql")
 DERIVED = Path(__file__).with_name("derived.sql")
 LINKS = Path(__file__).with_name("links.sql")

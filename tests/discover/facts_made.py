@@ -1,10 +1,17 @@
 """Facts of made-up traces."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import orjson
 
 from rsi.discover.facts import CallFact, ScoreFact, TraceFacts, TurnFact
+from rsi.discover.modes import Before, mine
+from rsi.records import Modes
+
+
+def modes_of(traces: Iterable[TraceFacts], night: str, previous: Modes | None, champion: str) -> Modes:
+    """The modes of some traces that all came in one batch."""
+    return mine(traces, Before(night, champion, previous=previous)).modes
 
 
 def facts(

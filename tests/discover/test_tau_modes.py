@@ -8,9 +8,9 @@ import pytest
 
 from rsi.discover.actions import deciding_tools
 from rsi.discover.facts import read_facts
-from rsi.discover.modes import discover
+from rsi.discover.modes import Before, discover
 from rsi.records import Modes, ModeStatus, Origin
-from rsi.settings import Deployment, Home
+from rsi.settings import Home
 from rsi.store.database import store_batch
 from tests.traces.inputs import CLOCK, SHARED, load
 
@@ -34,7 +34,7 @@ def modes(home: Home) -> Modes:
     """The modes of the runs."""
     load(home, TAU)
     with store_batch(home, CLOCK, "test") as connection:
-        return discover(connection, Deployment(), "2026-01-01", 1, None, "v")
+        return discover(connection, [Origin.TRAFFIC], Before("2026-01-01", "v", 1)).modes
 
 
 def runs() -> list[dict[str, object]]:

@@ -6,6 +6,7 @@ import pytest
 
 from rsi.discover.facts import TraceFacts
 from rsi.discover.localise import Localisation, Method, localise
+from rsi.discover.signals import signals
 from rsi.discover.window import observe
 from rsi.records import Blame
 from tests.discover.facts_made import Said, call, facts, run
@@ -103,6 +104,8 @@ def test_a_passed_run_is_believed_before_what_is_expected() -> None:
     where = found(failed, good, *many)
     assert (where.message, where.method) == (4, Method.ACTION)
     assert where.blame is Blame.MODEL
+    signs = signals(failed, observe([failed, good, *many])).signs
+    assert "wrong_arguments:pay:amount" in {sign.signature for sign in signs}
 
 
 def test_what_was_to_be_said() -> None:

@@ -82,8 +82,8 @@ def signals(facts: TraceFacts, window: Window = _EVERYTHING) -> Signals:
     signs = _merged(sign for some, _ in found for sign in some)
     if all(sign.kind in WEAK for sign in signs):
         signs = _merged([*signs, *scores.unexplained(facts, where)])
-    chances = frozenset(chance for _, some in found for chance in some)
-    return Signals(frozenset(signs), chances, where)
+    chances = {chance for _, some in found for chance in some} | {sign.chance for sign in signs}
+    return Signals(frozenset(signs), frozenset(chances), where)
 
 
 def _merged(signs: Iterable[Sign]) -> list[Sign]:

@@ -5,12 +5,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from rsi.discover.actions import expected_actions
+from rsi.discover.evidence import of_call, of_message, of_span
 from rsi.discover.facts import CallFact, TraceFacts
 from rsi.discover.localise import Localisation
 from rsi.discover.signs import Chance, Found, Kind, Sign, blame_of_error
 from rsi.discover.steps import hands_over
 from rsi.discover.window import Window
-from rsi.records import Blame, Evidence
+from rsi.records import Blame
 
 _LONGEST = 4
 """Calls in a cycle."""
@@ -76,7 +77,7 @@ def _cycle(keys: Sequence[_Key], length: int) -> int | None:
 
 
 def _call_sign(facts: TraceFacts, kind: Kind, subject: str, call: CallFact, says: str) -> Sign:
-    seen = Evidence(trace_uid=facts.trace_uid, call_uid=call.call_uid or None, says=says)
+    seen = of_call(facts, call, says)
     return Sign(kind, subject, "", Chance("called", call.name), evidence=(seen,))
 
 
@@ -88,13 +89,11 @@ def give_ups(facts: TraceFacts, window: Window, where: Localisation | None) -> F
     blame = where.blame if where else Blame.MODEL
     for call in facts.calls:
         if hands_over(call.name) and call.name not in needed and not call.by_user:
-            seen = Evidence(trace_uid=facts.trace_uid, call_uid=call.call_uid or None, says="handed over")
+            seen = of_call(facts, call, "handed over")
             return [Sign(Kind.GIVE_UP, call.name, "", Chance("trace"), blame, (seen,))], set()
     last = next((turn for turn in reversed(facts.turns) if turn.role == "assistant" and turn.text), None)
     if facts.outcome == "fail" and last is not None and _OPENING.match(last.text or ""):
-        seen = Evidence(
-            trace_uid=facts.trace_uid, message_uid=last.message_uid, says="the last word is a refusal"
-        )
+        seen = of_message(facts, last.message_uid, "the last word is a refusal")
         return [Sign(Kind.GIVE_UP, "refusal", "", Chance("trace"), blame, (seen,))], set()
     return [], set()
 
@@ -103,13 +102,9 @@ def forms(facts: TraceFacts, window: Window, where: Localisation | None) -> Foun
     """An answer that is the markup of a tool call, which nothing read; an answer that reached its limit of tokens."""
     signs = []
     if facts.leaked is not None:
-        seen = Evidence(
-            trace_uid=facts.trace_uid, message_uid=facts.leaked, says="the text is a tool call's markup"
-        )
+        seen = of_message(facts, facts.leaked, "the text is a tool call's markup")
         signs.append(Sign(Kind.FORMAT, "tool call in text", "", Chance("trace"), evidence=(seen,)))
     if facts.cut is not None:
-        seen = Evidence(
-            trace_uid=facts.trace_uid, span_uid=facts.cut, says="the answer reached its limit of tokens"
-        )
+        seen = of_span(facts, facts.cut, "the answer reached its limit of tokens")
         signs.append(Sign(Kind.CUT, "answer", "", Chance("trace"), Blame.HARNESS, (seen,)))
     return signs, set()

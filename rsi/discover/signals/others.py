@@ -1,10 +1,11 @@
 """A trace against the others of its night: slow, costly, failed where another run of the task passed."""
 
+from rsi.discover.evidence import of_trace
 from rsi.discover.facts import TraceFacts
 from rsi.discover.localise import Localisation
 from rsi.discover.signs import Chance, Found, Kind, Sign
 from rsi.discover.window import Window, agent_of
-from rsi.records import Blame, Evidence
+from rsi.records import Blame
 
 
 def outliers(facts: TraceFacts, window: Window, where: Localisation | None) -> Found:
@@ -21,7 +22,7 @@ def outliers(facts: TraceFacts, window: Window, where: Localisation | None) -> F
         chances.add(chance)
         if value > limit:
             says = f"{value:.3g} {unit}, where {limit:.3g} {unit} is unusual"
-            seen = Evidence(trace_uid=facts.trace_uid, says=says)
+            seen = of_trace(facts, says)
             signs.append(Sign(kind, agent, "", chance, blame, (seen,)))
     return signs, chances
 
@@ -35,7 +36,7 @@ def trials(facts: TraceFacts, window: Window, where: Localisation | None) -> Fou
     if facts.outcome == "pass" or not siblings.passed:
         return [], {chance}
     says = f"{siblings.passed} of {siblings.passed + siblings.failed} runs of the task passed"
-    seen = Evidence(trace_uid=facts.trace_uid, says=says)
+    seen = of_trace(facts, says)
     if where is not None and where.message is not None:
         seen = seen.model_copy(
             update={

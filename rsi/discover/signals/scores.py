@@ -2,6 +2,7 @@
 
 import re
 
+from rsi.discover.evidence import of_span, of_trace
 from rsi.discover.facts import ScoreFact, TraceFacts
 from rsi.discover.localise import Localisation
 from rsi.discover.signs import NO_ROUTE, ROUTE, Chance, Found, Kind, Sign
@@ -37,7 +38,7 @@ def route(facts: TraceFacts, window: Window, where: Localisation | None) -> Foun
     chance = Chance("expected role", expected)
     if expected == routed:
         return [], {chance}
-    seen = Evidence(trace_uid=facts.trace_uid, says=f"routed to {routed}, corrected to {expected}")
+    seen = of_trace(facts, f"routed to {routed}, corrected to {expected}")
     return [Sign(Kind.ROUTE, expected, routed, chance, evidence=(seen,))], {chance}
 
 
@@ -96,9 +97,7 @@ def guardrails(facts: TraceFacts, window: Window, where: Localisation | None) ->
             span.name,
             "",
             Chance("trace"),
-            evidence=(
-                Evidence(trace_uid=facts.trace_uid, span_uid=span.span_uid, says=(span.error or "")[:200]),
-            ),
+            evidence=(of_span(facts, span.span_uid, (span.error or "")[:200]),),
         )
         for span in facts.stopped
     ]
@@ -122,4 +121,4 @@ def _seen(facts: TraceFacts, score: ScoreFact) -> Evidence:
     said = f"{score.name} was corrected"
     if score.correction is None and score.value is not None:
         said = f"{score.name} is {score.value:g} of 1" + (f" ({score.basis[:120]})" if score.basis else "")
-    return Evidence(trace_uid=facts.trace_uid, says=said)
+    return of_trace(facts, said)

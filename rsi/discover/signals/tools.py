@@ -7,11 +7,12 @@ import orjson
 
 from rsi.discover.actions import loaded
 from rsi.discover.blame import name_of
-from rsi.discover.facts import CallFact, TraceFacts
+from rsi.discover.evidence import of_call, of_message, of_span
+from rsi.discover.facts import TraceFacts
 from rsi.discover.localise import Localisation
 from rsi.discover.signs import Chance, Found, Kind, Sign, blame_of_error, words
 from rsi.discover.window import Window
-from rsi.records import Blame, Evidence
+from rsi.records import Blame
 
 Schema = Mapping[str, object]
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -31,7 +32,7 @@ def errors(facts: TraceFacts, window: Window, where: Localisation | None) -> Fou
             words(call.error or ""),
             Chance("called", call.name),
             blame_of_error(call.error or ""),
-            (_seen(facts, call, (call.error or "an error without a message")[:200]),),
+            (of_call(facts, call, (call.error or "an error without a message")[:200]),),
         )
         for call in facts.calls
         if call.status == "error" and (not offered or call.name in offered)
@@ -48,14 +49,14 @@ def arguments(facts: TraceFacts, window: Window, where: Localisation | None) -> 
             continue
         chance = Chance("called", call.name)
         if call.state == "invalid":
-            seen = _seen(facts, call, "arguments that are no JSON object")
+            seen = of_call(facts, call, "arguments that are no JSON object")
             signs.append(Sign(Kind.INVALID_ARGUMENTS, call.name, "unparsable", chance, evidence=(seen,)))
         elif offered and call.name not in offered and call.name != _UNNAMED:
-            seen = _seen(facts, call, f"{call.name} is none of {len(offered)} tools on offer")
+            seen = of_call(facts, call, f"{call.name} is none of {len(offered)} tools on offer")
             signs.append(Sign(Kind.UNKNOWN_TOOL, "", "", Chance("offering tools"), evidence=(seen,)))
         elif schema := offered.get(call.name):
             for fault in sorted(set(faults(loaded(call.arguments), schema))):
-                seen = _seen(facts, call, fault)
+                seen = of_call(facts, call, fault)
                 signs.append(Sign(Kind.INVALID_ARGUMENTS, call.name, fault, chance, evidence=(seen,)))
     return signs, {Chance("offering tools")} if offered else set()
 
@@ -66,7 +67,7 @@ def broke(facts: TraceFacts, window: Window, where: Localisation | None) -> Foun
     if facts.error is None:
         return [], {chance}
     last = facts.turns[-1].message_uid if facts.turns else None
-    seen = Evidence(trace_uid=facts.trace_uid, message_uid=last, says=facts.error[:200])
+    seen = of_message(facts, last, facts.error[:200])
     return [Sign(Kind.ERROR, words(facts.error), "", chance, blame_of_error(facts.error), (seen,))], {chance}
 
 
@@ -77,7 +78,7 @@ def slow_tools(facts: TraceFacts, window: Window, where: Localisation | None) ->
         limit = window.slow_tools.get(span.name)
         if limit is not None and span.seconds is not None and span.seconds > limit:
             says = f"{span.seconds:.3g} s, where {limit:.3g} s is unusual"
-            seen = Evidence(trace_uid=facts.trace_uid, span_uid=span.span_uid, says=says)
+            seen = of_span(facts, span.span_uid, says)
             chance = Chance("timed", span.name)
             signs.append(Sign(Kind.SLOW, span.name, "tool", chance, Blame.ENVIRONMENT, (seen,)))
     return signs, {Chance("timed", span.name) for span in facts.spans if span.name in window.slow_tools}
@@ -132,7 +133,3 @@ def _definitions(offered: str | None) -> Mapping[str, Schema]:
             )
             known[name] = schema if isinstance(schema, dict) else {}
     return known
-
-
-def _seen(facts: TraceFacts, call: CallFact, says: str) -> Evidence:
-    return Evidence(trace_uid=facts.trace_uid, call_uid=call.call_uid or None, says=says)

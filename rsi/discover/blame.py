@@ -4,6 +4,7 @@
 | --- | --- |
 | environment, harness | the run broke, or its last call before the wrong step was refused, in words of one of them |
 | harness | a tool that the task expects is not on offer; an answer reached its limit of tokens |
+| harness | its system prompt is not the one that at least two passed runs of the task share |
 | task | all actions that are expected were done, all was said, the run came to its end, and yet it failed |
 | harness | the same, but it was cut off before the end |
 | task | no run passed, and what the run used stands in what it saw, but the id or date expected nowhere |
@@ -50,6 +51,8 @@ def blame(
     for at in mismatch.missing:
         if should and offered and should[at].tool not in offered:
             return Blame.HARNESS, f"{should[at].tool} is expected and not on offer"
+    if siblings.passed > 1 and len(siblings.prompts) == 1 and facts.prompt not in siblings.prompts:
+        return Blame.HARNESS, "another system prompt than that of the runs that passed"
     if message is not None and (refused := _refused_before(steps, message)) is not None:
         return refused
     if should and not mismatch.any:

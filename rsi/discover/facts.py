@@ -110,6 +110,8 @@ class TraceFacts:
     messages: int = 0
     last_role: str | None = None
     """Of the last message."""
+    prompt: int | None = None
+    """Hash of the system prompt; null where there is none."""
     leaked: str | None = None
     """Message of the agent whose text is the markup of a tool call."""
     cut: str | None = None

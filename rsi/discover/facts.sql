@@ -38,6 +38,7 @@ heard as (
         trace_uid,
         count(*) as messages,
         arg_max(role, (at_ns, seq)) as last_role,
+        arg_min(hash(content), (at_ns, seq)) filter (role = 'system') as prompt,
         arg_min(message_uid, (at_ns, seq)) filter (
             role = 'assistant' and regexp_matches(content, '^\s*(<tool_call>|<function=|<\|python_tag\|>|\[TOOL_CALLS\])')
         ) as leaked
@@ -78,7 +79,7 @@ select
     if(c.task_id is null, null, concat_ws('/', c.namespace, c.format, c.task_id)) as task,
     c.trial, c.agent, c.model, c.conversation,
     if(c.end_ns >= c.start_ns, (c.end_ns - c.start_ns) / 1e9, null) as seconds,
-    p.cost_usd, nullif(p.tokens, 0) as tokens, coalesce(h.messages, 0) as messages, h.last_role, h.leaked, p.cut,
+    p.cost_usd, nullif(p.tokens, 0) as tokens, coalesce(h.messages, 0) as messages, h.last_role, h.prompt, h.leaked, p.cut,
     p.tools as spans, p.stopped, try_cast(c.metadata as json) -> '$.tools' as offered,
     if(c.outcome = 'fail', try_cast(c.metadata as json) ->> '$.instruction', null) as instruction, u.turns
 from chosen c

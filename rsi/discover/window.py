@@ -32,6 +32,8 @@ class Siblings:
     """Calls of failed runs that did all that was expected."""
     contradicted: bool = False
     """A run passed with other actions than expected."""
+    prompts: frozenset[int | None] = frozenset()
+    """Hashes of the system prompts of those that passed."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +96,13 @@ class _Task:
     references: dict[str, tuple[CallFact, ...]] = field(default_factory=dict)
     conforming: list[tuple[CallFact, ...]] = field(default_factory=list)
     contradicted: bool = False
+    prompts: set[int | None] = field(default_factory=set)
 
     def add(self, facts: TraceFacts) -> None:
         self.passed += facts.outcome == "pass"
         self.failed += facts.outcome == "fail"
         if facts.outcome == "pass":
+            self.prompts.add(facts.prompt)
             self.references[facts.trace_uid] = tuple(done_calls(facts))
             if len(self.references) > _KEPT:
                 del self.references[max(self.references)]
@@ -115,7 +119,14 @@ class _Task:
 
     def siblings(self) -> Siblings:
         references = tuple(self.references[uid] for uid in sorted(self.references))
-        return Siblings(self.passed, self.failed, references, tuple(self.conforming), self.contradicted)
+        return Siblings(
+            self.passed,
+            self.failed,
+            references,
+            tuple(self.conforming),
+            self.contradicted,
+            frozenset(self.prompts),
+        )
 
 
 class _Groups:

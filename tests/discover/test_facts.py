@@ -52,6 +52,7 @@ def test_a_failed_run_comes_with_its_conversation_and_a_passed_one_without(
     ]
     assert passed.turns == ()
     assert passed.instruction is None
+    assert passed.prompt == failed.prompt is not None
     assert failed.instruction == "You are kim_77."
     assert [turn.role for turn in failed.turns] == [
         "system", "user", "assistant", "tool", "assistant", "tool", "assistant",

@@ -162,10 +162,14 @@ def test_a_refused_call_before_the_wrong_step(error: str, blame: Blame) -> None:
 
 
 def test_the_harness() -> None:
-    """A tool that is expected and not on offer; an answer cut off; a run that its limits broke."""
+    """A tool expected and not on offer; another prompt; an answer cut off; a run that its limits broke."""
     said = (ASK, LOOK, ("assistant", "I cannot pay."))
     assert found(run("t", *said, expected=PAY, offered='["look"]')).blame is Blame.HARNESS
     assert found(run("t", *said, expected=PAY, offered='["look", "pay"]')).blame is Blame.MODEL
+    good = [run(f"g{n}", ASK, LOOK, PAID, DONE, passed=True, expected=PAY, prompt=7) for n in range(2)]
+    assert found(run("t", *said, expected=PAY, prompt=8), *good).blame is Blame.HARNESS
+    assert found(run("t", *said, expected=PAY, prompt=7), *good).blame is Blame.MODEL
+    assert found(run("t", *said, expected=PAY, prompt=8), good[0]).blame is Blame.MODEL
     assert found(run("t", *said, expected=PAY, cut="span")).blame is Blame.HARNESS
     assert found(run("t", *said, expected=PAY, error="maximum context length is 8192")).blame is Blame.HARNESS
 

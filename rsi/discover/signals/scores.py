@@ -109,7 +109,7 @@ def unexplained(facts: TraceFacts, where: Localisation | None) -> list[Sign]:
     if facts.outcome != "fail" or facts.decided_by is None:
         return []
     failing = [score for score in facts.scores if score.name == facts.decided_by]
-    basis = min((score.basis for score in failing if score.basis is not None), default="")
+    basis = min((one.basis for one in failing if one.basis and _NAMED.fullmatch(one.basis)), default="")
     chance = Chance("scored", facts.decided_by)
     seen = [where.evidence(facts.trace_uid)] if where and where.message is not None else []
     seen += [_seen(facts, score) for score in sorted(failing, key=lambda one: one.score_uid)]

@@ -98,13 +98,13 @@ class Ticket(Record):
     blame: Blame
     """Never the model."""
     signature: str
-    """That of the failure mode it shows as."""
+    """That of the failure mode it shows as, or the cause of the blame and what it is about."""
     title: str
     """One line in words."""
     count: int
     """Traces that show it."""
     reasons: tuple[str, ...] = ()
-    """Why this blame, the most frequent first, up to three."""
+    """Why this blame, or what was seen, the most frequent first, up to three."""
     evidence: tuple[Evidence, ...] = ()
     """Up to five places, by trace id."""
 

@@ -17,6 +17,8 @@ expected is no measure, and the passed run is one.
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 
 import orjson
 
@@ -31,7 +33,36 @@ _ID = re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z_])\w{6,}\b")
 """A word of letters and digits, as ids are."""
 _READ = re.compile(r"\d.*[^\d.]|[^\d.].*\d")
 """A value that is read somewhere, as ids and dates are; bare numbers may be reckoned."""
-_MODEL = Blame.MODEL, "nothing else is to blame"
+
+
+class Cause(StrEnum):
+    """Which rule decided."""
+
+    BROKE = "broke"
+    REFUSED = "refused"
+    TOKENS = "tokens"
+    NOT_OFFERED = "not_offered"
+    PROMPT = "prompt"
+    MET = "met"
+    CUT_OFF = "cut_off"
+    LOST = "lost"
+    WITHHELD = "withheld"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Blamed:
+    """Whose failure a run was."""
+
+    blame: Blame
+    cause: Cause
+    reason: str
+    """In words, of this run."""
+    subject: str = ""
+    """The tool, or tool:argument, that the cause is about."""
+
+
+_MODEL = Blamed(Blame.MODEL, Cause.NOTHING, "nothing else is to blame")
 
 
 def blame(
@@ -41,26 +72,29 @@ def blame(
     should: Sequence[Action] | None,
     mismatch: Mismatch,
     message: int | None,
-) -> tuple[Blame, str]:
+) -> Blamed:
     """Whose failure it was, and why; `message` is the wrong step, where one is known."""
     if facts.error is not None and (whose := blame_of_error(facts.error)) is not Blame.MODEL:
-        return whose, f"the run broke: {facts.error[:120]}"
+        return Blamed(whose, Cause.BROKE, f"the run broke: {facts.error[:120]}")
     if facts.cut is not None:
-        return Blame.HARNESS, "an answer reached its limit of tokens"
+        return Blamed(Blame.HARNESS, Cause.TOKENS, "an answer reached its limit of tokens")
     offered = tools_on_offer(facts)
     for at in mismatch.missing:
         if should and offered and should[at].tool not in offered:
-            return Blame.HARNESS, f"{should[at].tool} is expected and not on offer"
+            tool = should[at].tool
+            return Blamed(Blame.HARNESS, Cause.NOT_OFFERED, f"{tool} is expected and not on offer", tool)
     if siblings.passed > 1 and len(siblings.prompts) == 1 and facts.prompt not in siblings.prompts:
-        return Blame.HARNESS, "another system prompt than that of the runs that passed"
+        reason = "another system prompt than that of the runs that passed"
+        return Blamed(Blame.HARNESS, Cause.PROMPT, reason)
     if message is not None and (refused := _refused_before(steps, message)) is not None:
         return refused
     if should and not mismatch.any:
         return _all_done(facts, steps, siblings)
     if should is not None and not siblings.passed and (lie := _not_in_the_world(facts, should, mismatch)):
-        return Blame.TASK, lie
+        return lie
     if mismatch.missing and (name := _withheld(facts)) is not None:
-        return Blame.ENVIRONMENT, f"the user never says {name}, which the instruction gives"
+        reason = f"the user never says {name}, which the instruction gives"
+        return Blamed(Blame.ENVIRONMENT, Cause.WITHHELD, reason)
     return _MODEL
 
 
@@ -98,27 +132,29 @@ def name_of(definition: object) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _refused_before(steps: Steps, message: int) -> tuple[Blame, str] | None:
+def _refused_before(steps: Steps, message: int) -> Blamed | None:
     before = [call for call, place in zip(steps.calls, steps.places, strict=True) if place < message]
     if before and before[-1].status == "error":
         text = before[-1].error or ""
         whose = blame_of_error(text)
         if whose is not Blame.MODEL:
-            return whose, f"{before[-1].name} was refused: {text[:120]}"
+            return Blamed(
+                whose, Cause.REFUSED, f"{before[-1].name} was refused: {text[:120]}", before[-1].name
+            )
     return None
 
 
-def _all_done(facts: TraceFacts, steps: Steps, siblings: Siblings) -> tuple[Blame, str]:
+def _all_done(facts: TraceFacts, steps: Steps, siblings: Siblings) -> Blamed:
     if unsaid(facts):
         return _MODEL
     if not steps.finished:
-        return Blame.HARNESS, "all was done and the run was cut off before its end"
+        return Blamed(Blame.HARNESS, Cause.CUT_OFF, "all was done and the run was cut off before its end")
     if siblings.contradicted or not steps.agent:
         return _MODEL
-    return Blame.TASK, "all that is expected was done and said, and yet it failed"
+    return Blamed(Blame.TASK, Cause.MET, "all that is expected was done and said, and yet it failed")
 
 
-def _not_in_the_world(facts: TraceFacts, should: Sequence[Action], mismatch: Mismatch) -> str | None:
+def _not_in_the_world(facts: TraceFacts, should: Sequence[Action], mismatch: Mismatch) -> Blamed | None:
     """An argument whose expected value nobody said and no tool answered, while the value used was."""
     if not mismatch.wrong:
         return None
@@ -130,7 +166,11 @@ def _not_in_the_world(facts: TraceFacts, should: Sequence[Action], mismatch: Mis
             lost = sorted(one for one in wanted - used if _READ.search(one) and one not in world)
             kept = used - wanted
             if lost and kept and all(one in world for one in kept):
-                return f"{name} of {should[expected].tool} is expected to be {lost[0]}, which stands nowhere"
+                subject = f"{should[expected].tool}:{name}"
+                reason = (
+                    f"{name} of {should[expected].tool} is expected to be {lost[0]}, which stands nowhere"
+                )
+                return Blamed(Blame.TASK, Cause.LOST, reason, subject)
     return None
 
 

@@ -30,7 +30,7 @@ from rsi.discover.actions import (
     done_calls,
     expected_actions,
 )
-from rsi.discover.blame import blame, unsaid
+from rsi.discover.blame import Blamed, blame, unsaid
 from rsi.discover.facts import CallFact, TraceFacts
 from rsi.discover.steps import Steps, leaves, same_call, share_a_value, steps_of
 from rsi.discover.window import Siblings, Window
@@ -82,12 +82,21 @@ class Localisation:
     method: Method
     confidence: float
     """0 to 1, of the step."""
-    blame: Blame
-    reason: str
-    """Why this blame."""
+    blamed: Blamed
+    """Whose failure it was, and why."""
     mismatch: Mismatch = field(default_factory=Mismatch)
     """Against the actions that it should have done."""
     should: tuple[Action, ...] = ()
+
+    @property
+    def blame(self) -> Blame:
+        """Whose failure it was."""
+        return self.blamed.blame
+
+    @property
+    def reason(self) -> str:
+        """Why this blame."""
+        return self.blamed.reason
 
     def evidence(self, trace_uid: str) -> Evidence:
         """The step as evidence."""
@@ -108,10 +117,10 @@ def localise(facts: TraceFacts, window: Window) -> Localisation | None:
         if steps.agent
         else None
     )
-    whose, reason = blame(facts, steps, siblings, should, mismatch, found.message if found else None)
+    blamed = blame(facts, steps, siblings, should, mismatch, found.message if found else None)
     if found is None:
         return Localisation(
-            None, None, None, "no step is shown to be wrong", Method.NOTHING, 0.0, whose, reason, mismatch,
+            None, None, None, "no step is shown to be wrong", Method.NOTHING, 0.0, blamed, mismatch,
             tuple(should or ()),
         )  # fmt: skip
     call = found.call or next(iter(steps.asked(found.message)), None)
@@ -122,8 +131,7 @@ def localise(facts: TraceFacts, window: Window) -> Localisation | None:
         why=found.why,
         method=found.method,
         confidence=_CONFIDENCE[found.method],
-        blame=whose,
-        reason=reason,
+        blamed=blamed,
         mismatch=mismatch,
         should=tuple(should or ()),
     )

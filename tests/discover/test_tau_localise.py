@@ -7,6 +7,8 @@ import pytest
 
 from rsi.discover.facts import TraceFacts, read_facts
 from rsi.discover.localise import Localisation, localise
+from rsi.discover.signals import signals
+from rsi.discover.tickets import Desk
 from rsi.discover.window import observe
 from rsi.records import Blame, Origin
 from rsi.settings import Home
@@ -86,3 +88,18 @@ def test_blame_where_a_reader_is_sure(
         (43, 1): Blame.MODEL,
     }  # fmt: skip
     assert {key: failed[key][1].blame for key in sure} == sure
+
+
+def test_tickets_say_what_training_cannot_take_away(home: Home) -> None:
+    """One a failed run, by its cause, worded for whoever keeps the users, the labels and the limits."""
+    load(home, TAU)
+    with store_batch(home, CLOCK, "test") as connection:
+        facts = list(read_facts(connection, [Origin.TRAFFIC], 1))
+    window, desk = observe(facts), Desk()
+    for one in facts:
+        desk.take(one.trace_uid, signals(one, window))
+    assert [(one.blame, one.count, one.title) for one in desk.tickets()] == [
+        (Blame.ENVIRONMENT, 8, "simulated users withhold an id that their instruction gives"),
+        (Blame.TASK, 2, "what is expected stands nowhere: book_reservation:passengers"),
+        (Blame.HARNESS, 1, "runs are cut off with everything done"),
+    ]

@@ -10,6 +10,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from rsi.ids import Digest, digest
+from rsi.mode_parts import Cell, Factors, Fix, Reach, Topic, Unseen
 
 
 class Record(BaseModel):
@@ -89,6 +90,25 @@ class Evidence(Record):
     """What is seen there, in one line."""
 
 
+class Ticket(Record):
+    """A failure that is not the model's, for whoever keeps the harness, the environment or the tasks."""
+
+    ticket_id: str
+    """`k-` and 10 hex digits of the hash of (blame, signature)."""
+    blame: Blame
+    """Never the model."""
+    signature: str
+    """That of the failure mode it shows as, or the cause of the blame and what it is about."""
+    title: str
+    """One line in words."""
+    count: int
+    """Traces that show it."""
+    reasons: tuple[str, ...] = ()
+    """Why this blame, or what was seen, the most frequent first, up to three."""
+    evidence: tuple[Evidence, ...] = ()
+    """Up to five places, by trace id."""
+
+
 class ModeStatus(StrEnum):
     """Where a failure mode stands for the version in service."""
 
@@ -130,6 +150,31 @@ class FailureMode(Record):
     status: ModeStatus
     by_version: dict[str, tuple[int, int]] = Field(default_factory=dict)
     """Version digest (or `unknown`) -> (count, opportunities)."""
+    history: tuple[Cell, ...] = ()
+    """The same by version and night, oldest night first."""
+    fix: Fix | None = None
+    """What showed it fixed last; null where it never was."""
+    factors: Factors | None = None
+    blame: Blame = Blame.MODEL
+    """Of most of its traces."""
+    evidence: tuple[Evidence, ...] = ()
+    """Where the examples show it."""
+    answered_by: dict[str, int] = Field(default_factory=dict)
+    """Role -> traces that it answered, where they say so."""
+    signatures: tuple[str, ...] = ()
+    """All signatures that count here: its own and those merged into it."""
+    chances: tuple[tuple[str, str], ...] = ()
+    """What gives a trace the opportunity, as (what, subject)."""
+    topics: tuple[Topic, ...] = ()
+    titled_by: str = "template"
+    """template, person, or model and the digest of the prompt."""
+    wont_fix: str | None = None
+    """Why a person will not have it fixed; null where nobody said so."""
+
+    @property
+    def trainable(self) -> bool:
+        """Whether tasks may be made from it: open, the model's fault, and to be fixed."""
+        return self.status is not ModeStatus.FIXED and self.blame is Blame.MODEL and self.wont_fix is None
 
 
 class Modes(Record):
@@ -141,6 +186,12 @@ class Modes(Record):
     failures: int
     """Traces with at least one signal."""
     modes: tuple[FailureMode, ...]
+    nights: tuple[Reach, ...] = ()
+    """The nights by which traces are told apart, oldest first; the first stands for all up to it."""
+    unseen: Unseen | None = None
+    """Null where nothing failed."""
+    labels: int = 0
+    """Labels of persons that count here."""
 
 
 class Task(Record):
@@ -177,6 +228,10 @@ class BankManifest(Record):
     """Reason -> count of proposals that were refused."""
     screens: dict[str, str]
     """Suite split -> digest of the held-out fingerprints the tasks were screened against."""
+    role: str = "L0"
+    """The role that the night trains on it."""
+    because: str = ""
+    """Why that one."""
 
 
 # --- update -------------------------------------------------------------------------------------------------
@@ -325,7 +380,7 @@ class LedgerRecord(Record):
     at: str
     """ISO 8601 UTC, not part of what must be the same after a crash."""
     kind: str
-    """genesis, night, stage, request, approval, refusal, promotion, rollback, end."""
+    """genesis, night, stage, mode (a label), request, approval, refusal, promotion, rollback, deletion, end."""
     night: str | None = None
     stage: str | None = None
     input: str | None = None

@@ -10,6 +10,7 @@ from rsi.settings import PROJECT
 ORDER = (
     "errors",
     "ids",
+    "mode_parts",
     "records",
     "algorithm",
     "ports",

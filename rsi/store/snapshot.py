@@ -42,6 +42,7 @@ TABLES = (
     "quarantine_settled",
     "split_moves",
     "failure_modes",
+    "mode_traces",
     "tasks",
     "ledger",
     "banks",
@@ -80,6 +81,7 @@ select
     (select count(*) from ledger),
     (select count(*) from banks) + (select count(*) from verdicts) + (select count(*) from versions),
     (select [count(*)::varchar, coalesce(bit_xor(hash(m)), 0)::varchar] from failure_modes m),
+    (select [count(*)::varchar, coalesce(bit_xor(hash(m)), 0)::varchar] from mode_traces m),
     (select [count(*)::varchar, coalesce(bit_xor(hash(t)), 0)::varchar] from tasks t)
 """
 _LINK = """
@@ -180,7 +182,11 @@ def _make(home: Home, folder: Path, copy: Path) -> None:
     import duckdb
 
     draft = folder / home.snapshot.name
-    config = {"memory_limit": MEMORY, "temp_directory": str(folder / "spill"), "preserve_insertion_order": "false"}
+    config = {
+        "memory_limit": MEMORY,
+        "temp_directory": str(folder / "spill"),
+        "preserve_insertion_order": "false",
+    }
     with duckdb.connect(config=config) as connection:
         connection.execute(f"attach {_quoted(copy)} as store (read_only)")
         connection.execute(f"attach {_quoted(draft)} as draft (storage_version '{STORAGE}')")

@@ -45,6 +45,7 @@ ROWS = (
     "trace_texts",
     "moving_traces",
     "split_moves",
+    "mode_traces",
 )
 _QUERIES = named(Path(__file__).with_suffix(".sql"))
 

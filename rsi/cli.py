@@ -10,7 +10,18 @@ from typing import Annotated
 
 import typer
 
-from rsi.commands import ask, assets, dashboards, ingest, loop, modes, quarantine, service, traces, versions
+from rsi.commands import (
+    ask,
+    assets,
+    dashboards,
+    ingest,
+    loop,
+    mode_labels,
+    quarantine,
+    service,
+    traces,
+    versions,
+)
 from rsi.commands.say import line, warn
 from rsi.errors import QuietError, RsiError, TransientError
 from rsi.settings import quiet_dependencies
@@ -58,7 +69,7 @@ for _name, _group in {
     "assets": assets.assets_app,
     "traces": traces.traces_app,
     "quarantine": quarantine.quarantine_app,
-    "modes": modes.modes_app,
+    "modes": mode_labels.modes_app,
 }.items():
     app.add_typer(_group, name=_name)
 

@@ -26,7 +26,7 @@ KINDS = {
     "cool": "cool",
     "put": "put",
 }
-"""Word of a reflection -> what the household task is; the first that is there decides."""
+"""Word of a reflection -> what the household task is; the first that the first one has decides."""
 
 
 @cache
@@ -45,8 +45,11 @@ def reflections(environment: int) -> list[str]:
 @cache
 def kind(environment: int) -> str:
     """What is to be done there; only agents that failed once wrote it down."""
-    words = " ".join(reflections(environment)).lower()
-    return next((name for word, name in KINDS.items() if word in words), "not told")
+    for said in reflections(environment):
+        for word, name in KINDS.items():
+            if word in said.lower():
+                return name
+    return "not told"
 
 
 def uid(number: int, environment: int) -> str:

@@ -165,7 +165,8 @@ class _Search:
         # Of missing actions the first: those behind it were never reached.
         found += [one for at in self.mismatch.missing[:1] if (one := self._missing(at)) is not None]
         if not found:
-            rest = (self._unsaid(), self._cut(), self._departure(), self._only())
+            said = self._unsaid()
+            rest = (self._departure() if said else None, said, self._cut(), self._departure(), self._only())
             found = [one for one in rest if one is not None][:1]
         return min(found, key=lambda one: (one.message, -_CONFIDENCE[one.method], one.why), default=None)
 
@@ -243,18 +244,28 @@ class _Search:
         return best
 
     def _departs(self, reference: Sequence[CallFact]) -> Wrong | None:
-        after = -1
-        for call in reference:
-            if call.answer is None and call.name not in self.window.deciding:
-                continue
+        after, told = -1, [call for call in reference if self._tells(call)]
+        for call in told:
             made = self.steps.made(call)
             if made is not None:
                 after = max(after, made)
-            elif (step := self.steps.next_step(after)) is not None:
-                return Wrong(step, Method.SIBLING, f"a better run calls {call.name} here")
-            else:
-                return None
+                continue
+            step = self.steps.next_step(after)
+            while step is not None and self._keeps_to(step, told):
+                step = self.steps.next_step(step)
+            return Wrong(step, Method.SIBLING, f"a better run calls {call.name} here") if step else None
         return None
+
+    def _tells(self, call: CallFact) -> bool:
+        """Whether a call looked something up or changed something: thinking aloud does neither."""
+        return call.answer is not None or call.name in self.window.deciding
+
+    def _keeps_to(self, message: int, reference: Sequence[CallFact]) -> bool:
+        """Whether a step only thinks, or only does what the reference does at some time."""
+        calls = self.steps.asked(message)
+        return bool(calls) and all(
+            not self._tells(call) or any(same_call(call, one) for one in reference) for call in calls
+        )
 
     def _unsaid(self) -> Wrong | None:
         """The last answer, where a text that was to be said stands in none."""

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from rsi.discover.actions import Arguments, loaded
 from rsi.discover.facts import At, CallFact, TraceFacts, TurnFact
 
+_PEOPLE = r"(human|operator|representative|person|supervisor|((live|support|service|customer)_)+(agent|team|staff))s?"
 _HAND_OVER = re.compile(
-    r"(transfer|escalat|hand_?(off|over)|forward|connect)\w*(human|agent|operator|person|support|representative)|"
-    r"(human|operator)_?(hand_?off|handover|transfer|escalation)|^escalate$",
-    re.IGNORECASE,
+    r"(^|_)(transfer|escalate|hand_?off|hand_?over|forward|connect)(_(call|chat|user|customer|conversation|case))?"
+    rf"(_to)?(_an?)?(_(live|real))?_{_PEOPLE}(_agents?)?$|^escalate$"
+    r"|(^|_)(human|operator)_(hand_?off|hand_?over|transfer|escalation)$"
 )
+"""Names of tools in lower case with ``_`` between words. Agents that hand over to other agents do not give up."""
 _REFUSES = re.compile(
     r"\b(unable to|not able to|cannot|can't|can not|could not|unfortunately|not (possible|allowed|permitted|eligible)"
     r"|does not allow|do not have (access|the ability)|don't have (access|the ability))\b",
@@ -22,7 +24,8 @@ _SHORTEST = 3
 
 def hands_over(tool: str) -> bool:
     """Whether a tool, by its name, gives the conversation to a person."""
-    return _HAND_OVER.search(tool) is not None
+    plain = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[\W_]+", "_", tool[:100]).lower()
+    return _HAND_OVER.search(plain) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,8 +112,10 @@ def unexplained(facts: TraceFacts, where: Localisation | None) -> list[Sign]:
     failing = [score for score in facts.scores if score.name == facts.decided_by]
     basis = min((score.basis for score in failing if score.basis is not None), default="")
     chance = Chance("scored", facts.decided_by)
-    seen = (where.evidence(facts.trace_uid),) if where and where.message is not None else ()
-    return [Sign(Kind.OUTCOME, facts.decided_by, basis, chance, where.blame if where else Blame.MODEL, seen)]
+    seen = [where.evidence(facts.trace_uid)] if where and where.message is not None else []
+    seen += [_seen(facts, score) for score in sorted(failing, key=lambda one: one.score_uid)]
+    blame = where.blame if where else Blame.MODEL
+    return [Sign(Kind.OUTCOME, facts.decided_by, basis, chance, blame, tuple(seen[:_PLACES]))]
 
 
 def _seen(facts: TraceFacts, score: ScoreFact) -> Evidence:

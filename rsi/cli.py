@@ -17,6 +17,7 @@ from rsi.commands import (
     ingest,
     loop,
     mode_labels,
+    modes,
     quarantine,
     service,
     traces,
@@ -69,9 +70,12 @@ for _name, _group in {
     "assets": assets.assets_app,
     "traces": traces.traces_app,
     "quarantine": quarantine.quarantine_app,
-    "modes": mode_labels.modes_app,
+    "modes": modes.modes_app,
 }.items():
     app.add_typer(_group, name=_name)
+
+
+modes.modes_app.add_typer(mode_labels.labels_app, name="label")
 
 
 def main() -> None:

@@ -4,13 +4,12 @@ from typing import Annotated
 
 import typer
 
-from rsi.commands.modes import last_modes, modes_app, the_mode
+from rsi.commands.modes import last_modes, the_mode
 from rsi.commands.say import Json, as_json, line, table
 from rsi.ports import SystemClock
 from rsi.settings import Home
 
 labels_app = typer.Typer(help="Rename, merge, split, or mark as won't fix; every label can be undone.")
-modes_app.add_typer(labels_app, name="label")
 
 Mode = Annotated[str, typer.Argument(help="Mode id, its first digits, or a rank.")]
 By = Annotated[str, typer.Option("--by", help="Your name.")]

@@ -5,26 +5,29 @@ from rsi.context import Context
 from rsi.errors import QuietError
 from rsi.ids import Digest
 from rsi.registry import versions
+from rsi.update.tonight import tonight
 
 
 def update(context: Context, bank: Digest) -> Digest:
-    """Train the deployment's role on the bank; the digest of the candidate version.
+    """Train one role on the bank; the digest of the candidate version.
 
     Raises:
-        QuietError: no group of answers ever carried a signal, so there is nothing to try.
+        QuietError: no role is to be trained tonight, or no group of answers ever carried a signal.
     """
+    from rsi.tasks import bank as banks
     from rsi.update.job import Job, submit
     from rsi.update.worker import work
 
     home, settings = context.home, context.deployment.update
     champion = versions.load(home, context.start.champion)
+    role = tonight(context, bank, banks.load(home, bank), champion)
     base = context.world.base()
     job = Job(
         base=base.digest,
         base_name=context.deployment.base,
-        role=settings.role,
-        warm_start=champion.adapters.get(settings.role),
-        frozen=tuple(name for role, name in sorted(champion.adapters.items()) if role != settings.role),
+        role=role,
+        warm_start=champion.adapters.get(role),
+        frozen=tuple(name for one, name in sorted(champion.adapters.items()) if one != role),
         bank=bank,
         harness=champion.harness,
         settings=settings,
@@ -36,6 +39,6 @@ def update(context: Context, bank: Digest) -> Digest:
         raise QuietError(
             f"no candidate: none of {end.steps} training steps found a group of answers with a signal"
         )
-    adapters = {**champion.adapters, settings.role: end.adapter}
+    adapters = {**champion.adapters, role: end.adapter}
     candidate = champion.model_copy(update={"adapters": adapters, "parent": context.start.champion})
     return versions.save(home, candidate)

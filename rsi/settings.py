@@ -189,6 +189,13 @@ class Redaction(_Section):
     """Whether the raw text stays as it came."""
 
 
+class Discover(_Section):
+    """How failure modes are described."""
+
+    titles: Literal["template", "model"] = "template"
+    """Whether new modes are named by a template, or by the base model through the engine."""
+
+
 class Expand(_Section):
     """Bounds of a bank."""
 
@@ -255,6 +262,7 @@ class Deployment(_Section):
     traces: Traces = Traces()
     split: Splits = Splits()
     redaction: Redaction = Redaction()
+    discover: Discover = Discover()
     expand: Expand = Expand()
     update: Update = Update()
     night: NightRules = NightRules()

@@ -8,6 +8,7 @@ from rsi.commands.say import Json, as_json, line, table
 from rsi.errors import ContractError
 from rsi.ports import SystemClock
 from rsi.records import FailureMode, Modes
+from rsi.report.words import plural
 from rsi.settings import Home
 
 modes_app = typer.Typer(invoke_without_command=True, help="Failure modes of the last night.")
@@ -66,7 +67,7 @@ def modes_list(context: typer.Context, json: Json = False) -> None:
     )
     waiting = _labels(home) - found.labels
     if waiting > 0:
-        line(f"{waiting} labels came since; they count from the next night on (`rsi modes label list`)")
+        line(f"{plural(waiting, 'label')} came since, to count from the next night on (`rsi modes label list`)")
 
 
 def _row(one: FailureMode) -> list[object]:
@@ -163,6 +164,12 @@ def _explain_rank(found: FailureMode) -> None:
         f"            {one.frequency:.2f} per thousand traces x {one.severity:.2f} x {one.recency:.2f} x "
         f"{one.learnability:.2f} x {one.standing:g}"
     )
+    line(
+        f"            {one.mixed} of {one.repeated} repeated requests that show it passed at times: "
+        f"({one.mixed} + 1) / ({one.repeated} + 2) can be learnt from"
+    )
+    if not one.frequency:
+        line("            it counts nothing: other modes say what went wrong in all of its traces")
 
 
 def _examples(home: Home, found: FailureMode) -> None:

@@ -10,7 +10,19 @@ from typing import Annotated
 
 import typer
 
-from rsi.commands import ask, assets, dashboards, ingest, loop, modes, quarantine, service, traces, versions
+from rsi.commands import (
+    ask,
+    assets,
+    dashboards,
+    ingest,
+    loop,
+    mode_labels,
+    modes,
+    quarantine,
+    service,
+    traces,
+    versions,
+)
 from rsi.commands.say import line, warn
 from rsi.errors import QuietError, RsiError, TransientError
 from rsi.settings import quiet_dependencies
@@ -61,6 +73,9 @@ for _name, _group in {
     "modes": modes.modes_app,
 }.items():
     app.add_typer(_group, name=_name)
+
+
+modes.modes_app.add_typer(mode_labels.labels_app, name="label")
 
 
 def main() -> None:

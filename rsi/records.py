@@ -228,10 +228,6 @@ class BankManifest(Record):
     """Reason -> count of proposals that were refused."""
     screens: dict[str, str]
     """Suite split -> digest of the held-out fingerprints the tasks were screened against."""
-    role: str = "L0"
-    """The role that the night trains on it."""
-    because: str = ""
-    """Why that one."""
 
 
 # --- update -------------------------------------------------------------------------------------------------
@@ -380,7 +376,7 @@ class LedgerRecord(Record):
     at: str
     """ISO 8601 UTC, not part of what must be the same after a crash."""
     kind: str
-    """genesis, night, stage, mode (a label), request, approval, refusal, promotion, rollback, deletion, end."""
+    """genesis, night, stage, mode (a label), role, request, approval, refusal, promotion, rollback, deletion, end."""
     night: str | None = None
     stage: str | None = None
     input: str | None = None

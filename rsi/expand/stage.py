@@ -11,7 +11,7 @@ from rsi.expand.coverage import balance
 from rsi.expand.propose import Corrected, propose
 from rsi.harness import hcp
 from rsi.ids import Digest
-from rsi.records import FailureMode, Modes, ModeStatus, Task
+from rsi.records import FailureMode, Modes, Task
 from rsi.registry import versions
 from rsi.settings import contracts_dir
 from rsi.store.database import store_batch
@@ -40,7 +40,7 @@ def expand(context: Context, modes: Digest) -> Digest:
     """
     home, deployment, start = context.home, context.deployment, context.start
     found = Modes.parse((home.modes / f"{modes}.json").read_bytes())
-    open_modes = [one for one in found.modes if one.status is not ModeStatus.FIXED]
+    open_modes = [one for one in found.modes if one.trainable]
     failures = sum(_of_today(one, start.champion) for one in open_modes)
     if failures < deployment.night.min_failures:
         raise QuietError(

@@ -5,26 +5,29 @@ from rsi.context import Context
 from rsi.errors import QuietError
 from rsi.ids import Digest
 from rsi.registry import versions
+from rsi.update.tonight import tonight
 
 
 def update(context: Context, bank: Digest) -> Digest:
-    """Train the deployment's role on the bank; the digest of the candidate version.
+    """Train one role on the bank; the digest of the candidate version.
 
     Raises:
-        QuietError: training left no adapter; the message says why.
+        QuietError: no role is to be trained tonight, or training left no adapter; the message says why.
     """
+    from rsi.tasks import bank as banks
     from rsi.update.job import Job, collect, submit
     from rsi.update.worker import work
 
     home, settings = context.home, context.deployment.update
     champion = versions.load(home, context.start.champion)
+    role = tonight(context, bank, banks.load(home, bank), champion)
     base = context.world.base()
     job = Job(
         base=base.digest,
         base_name=context.deployment.base,
-        role=settings.role,
-        warm_start=champion.adapters.get(settings.role),
-        frozen=tuple(name for role, name in sorted(champion.adapters.items()) if role != settings.role),
+        role=role,
+        warm_start=champion.adapters.get(role),
+        frozen=tuple(name for one, name in sorted(champion.adapters.items()) if one != role),
         bank=bank,
         harness=champion.harness,
         settings=settings,
@@ -35,6 +38,6 @@ def update(context: Context, bank: Digest) -> Digest:
     if end.adapter is None:
         raise QuietError(f"no candidate: training stopped: {end.ended}")
     collect(home, place, end)
-    adapters = {**champion.adapters, settings.role: end.adapter}
+    adapters = {**champion.adapters, role: end.adapter}
     candidate = champion.model_copy(update={"adapters": adapters, "parent": context.start.champion})
     return versions.save(home, candidate)

@@ -192,6 +192,8 @@ class Modes(Record):
     """Null where nothing failed."""
     labels: int = 0
     """Labels of persons that count here."""
+    tickets: tuple[Ticket, ...] = ()
+    """Failures that are not the model's, most frequent first."""
 
 
 class Task(Record):

@@ -65,9 +65,15 @@ def modes_list(context: typer.Context, json: Json = False) -> None:
         ["rank", "mode", "status", "traces", "of", "rate", "95% interval", "priority", "blame", "what"],
         [_row(one) for one in found.modes],
     )
+    if found.tickets:
+        line(
+            f"{plural(len(found.tickets), 'ticket')} for failures that are not the model's (`rsi modes tickets`)"
+        )
     waiting = _labels(home) - found.labels
     if waiting > 0:
-        line(f"{plural(waiting, 'label')} came since, to count from the next night on (`rsi modes label list`)")
+        line(
+            f"{plural(waiting, 'label')} came since, to count from the next night on (`rsi modes label list`)"
+        )
 
 
 def _row(one: FailureMode) -> list[object]:
@@ -102,6 +108,23 @@ def _labels(home: Home) -> int:
     from rsi.store.ledger import Ledger
 
     return codebook(labels_of(Ledger(home.ledger, SystemClock()))).labels
+
+
+@modes_app.command("tickets")
+def modes_tickets(json: Json = False) -> None:
+    """Failures of the harness, the environment or the tasks, for whoever keeps those; none of them is trained on."""
+    found = last_modes(Home.find())
+    if json:
+        as_json([one.model_dump(mode="json") for one in found.tickets])
+        return
+    line(f"night {found.night}: {plural(len(found.tickets), 'ticket')}")
+    for one in found.tickets:
+        line(f"\n{one.ticket_id}  {one.title}")
+        line(f"  whose   {one.blame.value}; {plural(one.count, 'trace')}; signature {one.signature}")
+        for reason in one.reasons:
+            line(f"  why     {reason}")
+        for seen in one.evidence:
+            line(f"  trace   {seen.trace_uid}{f': {seen.says}' if seen.says else ''}")
 
 
 @modes_app.command("show")

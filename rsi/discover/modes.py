@@ -16,6 +16,7 @@ from rsi.discover.labels import NONE, Codebook
 from rsi.discover.places import Place, read_places, read_texts
 from rsi.discover.signals import signals
 from rsi.discover.tally import Count, Hits, Tally, mode_id
+from rsi.discover.tickets import Desk
 from rsi.discover.titles import about, title
 from rsi.discover.topics import LEAST, NOTHING, Found, sampled, topics
 from rsi.discover.window import observe
@@ -92,6 +93,7 @@ class _Night:
         earlier = before.previous.nights if before.previous else ()
         self._nights: tuple[Reach, ...] = history.nights(earlier, before.night, before.until)
         self._count = Count(self._nights, places, self._book)
+        self._desk = Desk()
 
     def mined(self, traces: Iterable[TraceFacts]) -> Mined:
         self._read(traces)
@@ -115,6 +117,7 @@ class _Night:
             nights=self._nights,
             unseen=_unseen(ranked),
             labels=self._book.labels,
+            tickets=self._desk.tickets(),
         )
         return Mined(modes, members)
 
@@ -123,7 +126,9 @@ class _Night:
         kept = list(traces)
         window = observe(kept)
         for facts in kept:
-            self._count.add(facts, signals(facts, window))
+            found = signals(facts, window)
+            self._count.add(facts, found)
+            self._desk.take(facts.trace_uid, found)
 
     def _parts(self, mode: str, tally: Tally, read: bool) -> Iterator[_Part]:
         """A mode, after the topics that a person split off it."""

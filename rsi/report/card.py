@@ -15,6 +15,7 @@ from rsi.report.telling import (
     modes_table,
     outcomes_table,
     suites_table,
+    tickets_table,
 )
 from rsi.report.words import inert_markdown, short
 
@@ -45,6 +46,8 @@ def card(evidence: Evidence) -> str:
     parts += ["## How answers ended", _table(outcomes_table(evidence.tables))]
     if evidence.expected_fixed:
         parts += ["## Failure modes expected fixed", _table(modes_table(evidence))]
+    if evidence.tickets:
+        parts += ["## Tickets: failures that no training takes away", _table(tickets_table(evidence))]
     if evidence.bank:
         parts += ["## Bank", _list(bank_lines(evidence))]
     rows = [f"- {_in(name)}: `{_code(value)}`" for name, value in evidence_rows(evidence)]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rsi.records import BankManifest, FailureMode, Modes, OutcomeKind, Verdict
+from rsi.records import BankManifest, FailureMode, Modes, OutcomeKind, Ticket, Verdict
 from rsi.statistics.intervals import Interval
 
 MetricsRow = Mapping[str, float]
@@ -99,3 +99,8 @@ class Evidence:
         covered = self.bank.by_mode
         open_ones = (mode for mode in self.modes.modes if mode.trainable)
         return tuple((mode, covered[mode.mode_id]) for mode in open_ones if covered.get(mode.mode_id))
+
+    @property
+    def tickets(self) -> tuple[Ticket, ...]:
+        """The night's failures that no training takes away."""
+        return self.modes.tickets if self.modes is not None else ()

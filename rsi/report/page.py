@@ -22,6 +22,7 @@ from rsi.report.telling import (
     outcomes_table,
     suite_name,
     suites_table,
+    tickets_table,
 )
 from rsi.report.words import inert_html, percent, points, short
 
@@ -37,6 +38,7 @@ def page(evidence: Evidence) -> str:
         _tiles(evidence),
         _section("What changed", _list(evidence.changes)),
         _modes(evidence),
+        _tickets(evidence),
         _labels(evidence),
         _intervals(evidence),
         _section("Clauses of the contract", _clauses(verdict.clauses)),
@@ -158,6 +160,16 @@ def _modes(evidence: Evidence) -> str:
     if not evidence.expected_fixed:
         return ""
     return _section("Failure modes expected fixed", _table(modes_table(evidence)))
+
+
+def _tickets(evidence: Evidence) -> str:
+    if not evidence.tickets:
+        return ""
+    said = (
+        '<p class="note">Failures of the harness, the environment or the tasks. None of them becomes a training '
+        "task; <code>rsi modes tickets</code> names the traces.</p>"
+    )
+    return _section("Tickets", said + _table(tickets_table(evidence)))
 
 
 def _digests(evidence: Evidence) -> str:

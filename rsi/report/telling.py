@@ -8,6 +8,7 @@ from rsi.report.charts import IntervalRow
 from rsi.report.evidence import Count, Evidence, SuiteTable
 from rsi.report.words import percent, plural, points, short
 
+MOST_TICKETS = 20
 _GROUPS = {"own": "written for this project"}
 _CLAUSES = {
     "size": "enough items",
@@ -129,6 +130,13 @@ def modes_table(evidence: Evidence) -> Table:
         for m, tasks in evidence.expected_fixed
     ]
     return Table(("Failure mode", "Status", "Seen", "Rate", "Tasks"), tuple(rows), numbers=2)
+
+
+def tickets_table(evidence: Evidence) -> Table:
+    """Failures that are somebody else's than the model's, the most frequent first."""
+    most = evidence.tickets[:MOST_TICKETS]
+    rows = [(one.title, one.blame.value, "; ".join(one.reasons) or "–", str(one.count)) for one in most]
+    return Table(("What", "Whose", "Why", "Traces"), tuple(rows), numbers=3)
 
 
 def bank_lines(evidence: Evidence) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import pytest
 
 from rsi.discover.kept import store_modes
 from rsi.discover.modes import Before, discover
-from rsi.records import Modes, Origin
+from rsi.records import Blame, Evidence, Modes, Origin, Ticket
 from rsi.settings import Deployment
 from rsi.store.database import store_batch
 from rsi.store.files import write_whole
@@ -95,3 +95,30 @@ def test_labels_are_kept_listed_and_undone(rsi: Terminal) -> None:
     shown = rsi.ok("modes", "label", "list")
     assert "no, undone" in shown
     assert "no topic" in rsi.refused("modes", "label", "split", "1", "c-none", "--by", "Ada")
+
+
+def test_tickets_name_whose_failure_it_is_and_the_traces(rsi: Terminal, tmp_path: Path) -> None:
+    """What is not the model's; the list of modes says how many there are."""
+    (mode,) = modes(rsi).modes
+    assert mode.blame is Blame.MODEL
+    assert "0 tickets" in rsi.ok("modes", "tickets")
+
+    ticket = Ticket(
+        ticket_id="k-0123456789",
+        blame=Blame.HARNESS,
+        signature="tool_error:search:timeout",
+        title=f"search refuses: {HARM}",
+        count=2,
+        reasons=("it was not reachable",),
+        evidence=(Evidence(trace_uid="t-1", says="timeout after 30 s"),),
+    )
+    found = modes(rsi).model_copy(update={"tickets": (ticket,)})
+    write_whole(rsi.home.modes / f"{found.digest}.json", orjson.dumps(found.model_dump(mode="json")))
+    Ledger(rsi.home.ledger, CLOCK).append("stage", night="2026-01-02", stage="discover", output=found.digest)
+
+    shown = rsi.ok("modes", "tickets")
+    for said in ("k-0123456789", "harness; 2 traces", "it was not reachable", "t-1: timeout after 30 s"):
+        assert said in shown
+    assert not {"\x1b", "\u202e"} & set(shown)
+    assert "1 ticket for failures that are not the model's" in rsi.ok("modes")
+    assert orjson.loads(rsi.ok("modes", "tickets", "--json"))[0]["count"] == 2

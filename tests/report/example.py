@@ -5,12 +5,14 @@ from math import exp, sin
 
 from rsi.records import (
     BankManifest,
+    Blame,
     Clause,
     FailureMode,
     Judgement,
     Modes,
     ModeStatus,
     OutcomeKind,
+    Ticket,
     Verdict,
 )
 from rsi.report.evidence import Baseline, Count, Evidence, SuiteTable
@@ -149,6 +151,16 @@ def evidence(judgement: Judgement = Judgement.PASS) -> Evidence:
             mode(3, "Interface requests are sent to chat", 118),
             mode(4, "Nobody trained on this", 3),
         ),
+        tickets=(
+            Ticket(
+                ticket_id="k-0123456789",
+                blame=Blame.HARNESS,
+                signature="tool_error:search:timeout",
+                title="search refuses: timeout",
+                count=17,
+                reasons=("the tool was not reachable",),
+            ),
+        ),
     )
     metrics = tuple(
         {"step": n, "reward": 0.25 + 0.7 * (1 - exp(-n / 25)) + 0.08 * sin(n * 2.1) * exp(-n / 90)}
@@ -182,7 +194,12 @@ def hostile() -> Evidence:
     )
     assert good.modes and good.bank and good.baseline
     modes = good.modes.model_copy(
-        update={"modes": tuple(m.model_copy(update={"title": HOSTILE}) for m in good.modes.modes)}
+        update={
+            "modes": tuple(m.model_copy(update={"title": HOSTILE}) for m in good.modes.modes),
+            "tickets": tuple(
+                one.model_copy(update={"title": HOSTILE, "reasons": (HOSTILE,)}) for one in good.modes.tickets
+            ),
+        }
     )
     bank = good.bank.model_copy(update={"rejected": {HOSTILE: 1}, "by_expected": {HOSTILE: 1}})
     target = replace(

@@ -93,6 +93,17 @@ def test_card_and_page_tell_the_same(told: Callable[[Evidence], str]) -> None:
     assert "Nobody trained on this" not in said
 
 
+@pytest.mark.parametrize("told", [page, card])
+def test_tickets_tell_what_no_training_takes_away(told: Callable[[Evidence], str]) -> None:
+    """Whose failure, why, and in how many traces; without one there is no such section."""
+    text = told(evidence())
+    for said in ("Tickets", "search refuses: timeout", "harness", "the tool was not reachable", "17"):
+        assert said in text
+    good = evidence()
+    assert good.modes is not None
+    assert "Tickets" not in told(replace(good, modes=good.modes.model_copy(update={"tickets": ()})))
+
+
 def test_outside_text_is_shown_and_inert_on_the_page() -> None:
     """A hostile title, label or clause neither runs, links nor hides; the page stays well formed."""
     said = page(hostile())

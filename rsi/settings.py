@@ -195,8 +195,8 @@ class Expand(_Section):
     max_tasks: int = Field(2000, ge=1)
     max_share: float = Field(0.4, gt=0, le=1)
     """Largest share of the bank with one expected answer."""
-    overlap: float = Field(0.7, gt=0, le=1)
-    """MinHash Jaccard from which a proposal counts as held out."""
+    overlap: float = Field(0.33, gt=0, le=1)
+    """Similarity (`rsi.tasks.fingerprint`) from which a proposal counts as held out."""
 
 
 class Update(_Section):

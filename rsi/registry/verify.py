@@ -21,8 +21,7 @@ from rsi.registry import adapters, approval, champion, versions
 from rsi.settings import Deployment, Home, contracts_dir
 from rsi.store.ledger import Ledger
 from rsi.tasks import bank, heldout
-from rsi.tasks.fingerprint import fingerprint
-from rsi.tasks.screen import request_of
+from rsi.tasks.overlap import Index, texts_of
 
 
 class Finding(NamedTuple):
@@ -184,16 +183,15 @@ def _banks(home: Home) -> Iterator[Finding]:
     if not names:
         return
     bound = Deployment.read(home.deployment_file).expand.overlap
-    index = heldout.index(heldout.read(contracts_dir()).prints, bound)
+    index = Index(heldout.read(contracts_dir()).items, bound)
     for name in names:
         try:
             tasks = bank.load(home, name)
         except IntegrityError as error:
             yield Finding("I2", str(error))
             continue
-        for one in tasks:
-            known = fingerprint(request_of(one))
-            if index.exact(known) or index.near(known):
+        for one, hit in zip(tasks, index.overlaps([texts_of(task) for task in tasks]), strict=True):
+            if hit:
                 yield Finding(
                     "I5",
                     f"bank {name[:12]}: task {one.task_id} is within the overlap bound of a held-out item",

@@ -63,7 +63,11 @@ def _content(folder: Path, resolve: Resolve) -> dict[str, object]:
     folder = folder.resolve()
     name = f"{folder.parent.name}/{folder.name}"
     prints = [
-        (fingerprint("\n".join(m.content for m in item.messages if m.role == "user")), item.item_id, split.value)
+        (
+            fingerprint("\n".join(m.content for m in item.messages if m.role == "user")),
+            item.item_id,
+            split.value,
+        )
         for split in (Split.GATE, Split.VAULT)
         for item in load(name, None, folder.parent.parent.parent, resolve, split).items
     ]

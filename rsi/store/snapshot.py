@@ -42,6 +42,7 @@ TABLES = (
     "quarantine_settled",
     "failure_modes",
     "tasks",
+    "refusals",
     "ledger",
     "banks",
     "verdicts",
@@ -177,7 +178,11 @@ def _make(home: Home, folder: Path, copy: Path) -> None:
     import duckdb
 
     draft = folder / home.snapshot.name
-    config = {"memory_limit": MEMORY, "temp_directory": str(folder / "spill"), "preserve_insertion_order": "false"}
+    config = {
+        "memory_limit": MEMORY,
+        "temp_directory": str(folder / "spill"),
+        "preserve_insertion_order": "false",
+    }
     with duckdb.connect(config=config) as connection:
         connection.execute(f"attach {_quoted(copy)} as store (read_only)")
         connection.execute(f"attach {_quoted(draft)} as draft (storage_version '{STORAGE}')")

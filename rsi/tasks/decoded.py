@@ -20,7 +20,9 @@ _HEX_MARKS = re.compile(r"0x|\\x|[ :,]")
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 _ENTITY = re.compile(r"&(?:#x?[0-9A-Fa-f]{1,6}|[a-z]{2,8});")
 _ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\x([0-9A-Fa-f]{2})")
-_ANY = re.compile(r"[A-Za-z0-9+/_-]{12}|[0-9A-Fa-f]{2}[ :,][0-9A-Fa-f]{2}[ :,]|%[0-9A-Fa-f]{2}|&[#a-z]|\\[ux]")
+_ANY = re.compile(
+    r"[A-Za-z0-9+/_-]{12}|[0-9A-Fa-f]{2}[ :,][0-9A-Fa-f]{2}[ :,]|%[0-9A-Fa-f]{2}|&[#a-z]|\\[ux]"
+)
 
 
 class Hidden(NamedTuple):
@@ -35,7 +37,9 @@ def hidden(text: str) -> list[Hidden]:
     found: list[Hidden] = []
     level = [text]
     for _ in range(DEPTH):
-        level = [one.text for part in level for one in _once(part) if len(found) < MOST and _added(found, one)]
+        level = [
+            one.text for part in level for one in _once(part) if len(found) < MOST and _added(found, one)
+        ]
     return found
 
 

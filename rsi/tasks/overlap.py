@@ -153,7 +153,9 @@ class Index:
             high = np.searchsorted(self._bands[:, band], keys[:, band], side="right")
             places = np.repeat(np.arange(len(low)), high - low)
             shift = np.arange(len(places)) - np.repeat(np.cumsum(high - low) - (high - low), high - low)
-            candidates.append(places * len(self._items) + self._orders[np.repeat(low, high - low) + shift, band])
+            candidates.append(
+                places * len(self._items) + self._orders[np.repeat(low, high - low) + shift, band]
+            )
         code = np.unique(np.concatenate(candidates))
         for at in range(0, len(code), 1 << 16):
             place, item = np.divmod(code[at : at + (1 << 16)], len(self._items))

@@ -15,7 +15,7 @@ DEPTH = 3
 MOST = 16
 """Spans of one text that are opened."""
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/_-]{12,}(?:\r?\n|\\n)?)+[A-Za-z0-9+/_-]*={0,2}")
-_HEX = re.compile(r"(?:(?:0x|\\x)?[0-9A-Fa-f]{2}[ :,]?){10,}")
+_HEX = re.compile(r"(?:(?:0x|\\x)?[0-9A-Fa-f]{2}[ :,]?){8,}")
 _HEX_MARKS = re.compile(r"0x|\\x|[ :,]")
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 _ENTITY = re.compile(r"&(?:#x?[0-9A-Fa-f]{1,6}|[a-z]{2,8});")

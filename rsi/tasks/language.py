@@ -8,6 +8,8 @@ for most others.
 
 import re
 from collections import Counter
+from functools import cache
+from pathlib import Path
 
 UNKNOWN = "und"
 """ISO 639's code for undetermined."""
@@ -16,34 +18,6 @@ LEAST = 5
 SHARE = 0.2
 """Least share of the words that are common ones."""
 _WORD = re.compile(r"[^\W\d_]+")
-_COMMON: dict[str, frozenset[str]] = {
-    line.split(":")[0].strip(): frozenset(line.split(":")[1].split())
-    for line in """
-    en: the of and to in is you that it for on with as are this be have from at or by not what all were
-        we when your can there an which she do how their if will each about up out them a i my me please;
-    de: der die und in den von zu das mit sich des auf für ist im dem nicht ein eine als auch es an
-        werden aus er hat dass sie nach wird bei einer um am sind noch wie einem über ich wir bitte mir
-        mein;
-    fr: de la le et les des en un du une que est pour qui dans a par plus pas au sur ne se ce il sont la
-        avec son aux d l je vous nous mon ma mes cette être c s;
-    es: de la que el en y a los se del las un por con no una su para es al lo como más o pero sus le ha
-        me si sin sobre este ya entre cuando mi muy está qué;
-    it: di e il la che in a per un è del non una i le con si da come sono al più dei nel alla ma della
-        lo anche gli mi ho questo se o perché mio;
-    pt: de a o que e do da em um para é com não uma os no se na por mais as dos como mas foi ao ele das
-        tem à seu sua ou ser quando muito eu meu minha;
-    nl: de het een van en in is dat op te zijn met voor niet aan er om ook als bij maar dan of naar ik
-        je mijn wat door over ze hij deze nog;
-    pl: w i na z się do nie to jest że o jak a po co tak za od dla przez czy są ale mi moje ich przy
-        może;
-    sv: och i att det som en på är av för med till den har de inte om ett men jag var sig så vi från kan
-        mitt;
-    tr: bir ve bu için de da ile ne çok daha gibi var olarak kadar en mi ben bana sonra ama olan;
-    ru: и в не на что я с он а как это по но из у за то все так его для от мы мне вы бы же или;
-    uk: і в не на що я з та як це у до за від для але його ми мені він або й;
-    """.split(";")
-    if line.strip()
-}
 _SCRIPTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("ja", re.compile("[\u3040-\u30ff]")),
     ("ko", re.compile("[\uac00-\ud7af\u1100-\u11ff]")),
@@ -60,6 +34,13 @@ _SCRIPTS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 
 
+@cache
+def common() -> dict[str, frozenset[str]]:
+    """Language -> its commonest words, from ``common_words.txt``: a line a language, its code first."""
+    lines = Path(__file__).with_name("common_words.txt").read_text(encoding="utf-8").splitlines()
+    return {code: frozenset(found) for code, *found in (line.split() for line in lines)}
+
+
 def language(text: str) -> str:
     """ISO 639 code, or `UNKNOWN`."""
     letters = sum(map(len, _WORD.findall(text)))
@@ -71,6 +52,6 @@ def language(text: str) -> str:
     found = [word.casefold() for word in _WORD.findall(text)]
     if len(found) < LEAST:
         return UNKNOWN
-    counts = Counter({code: sum(word in common for word in found) for code, common in _COMMON.items()})
+    counts = Counter({code: sum(word in known for word in found) for code, known in common().items()})
     (best, most), (_, second) = counts.most_common(2)
     return best if most >= SHARE * len(found) and most > second else UNKNOWN

@@ -19,7 +19,10 @@ KIND = "overrule"
 
 
 def known(ledger: Ledger, night: str | None = None) -> frozenset[tuple[str, str]]:
-    """(task id, reason) of what was overruled; for a night what was so when it began, so that resuming it changes nothing."""
+    """(task id, reason) of what was overruled.
+
+    For a night, of what was when it began: to resume it changes nothing.
+    """
     records = ledger.records()
     begun = next((one.seq for one in records if one.kind == "night" and one.night == night), len(records) + 1)
     return frozenset(

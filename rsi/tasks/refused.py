@@ -79,7 +79,8 @@ def write(home: Home, night: str, refusals: Sequence[Refusal]) -> Path:
 
 def nights(home: Home) -> tuple[str, ...]:
     """Nights that have refusals on file, oldest first."""
-    return tuple(sorted(one.stem for one in home.refused.glob("[!.]*.parquet")))
+    found = (one.name.removesuffix(".parquet") for one in home.refused.glob("[!.]*.parquet"))
+    return tuple(sorted(found, key=lambda one: (one[:10], len(one), one)))
 
 
 def read(home: Home, night: str | None = None) -> tuple[Refusal, ...]:

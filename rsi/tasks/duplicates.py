@@ -19,6 +19,8 @@ ROWS = 8
 """Values of a signature that must be equal for a look: at a similarity of 0.85 a twin is missed once in 160."""
 LOOKED_AT = 256
 """Most candidates a look compares with, the latest ones; bounds what one much used template costs."""
+CHUNK = 4096
+"""Texts that are hashed at once."""
 _END = " \t\n.!?…"
 
 
@@ -43,31 +45,37 @@ def asked(task: Task) -> tuple[str, str]:
 
 def twins(tasks: Sequence[Task], bound: float) -> list[Twin | None]:
     """For each task an earlier one that stays and says the same; null where it is the first."""
-    texts = [said(one) for one in tasks]
-    told = [words(one) for one in texts]
     kinds = [(one.hop, one.verifier, one.expected) for one in tasks]
     found: list[Twin | None] = [None] * len(tasks)
     first: dict[tuple[str, ...], str] = {}
-    left = []
-    for at, one in enumerate(tasks):
-        key = (*kinds[at], exact(told[at], texts[at]))
-        if key in first:
-            found[at] = Twin(first[key], 1.0)
-        else:
-            first[key] = one.task_id
-            left.append(at)
-    sketches = signatures(hashed(told[at] for at in left))
+    left, sketches = list[int](), list["Signatures"]()
+    for start in range(0, len(tasks), CHUNK):
+        fresh = []
+        for at in range(start, min(start + CHUNK, len(tasks))):
+            text = said(tasks[at])
+            told = words(text)
+            key = (*kinds[at], exact(told, text))
+            if key in first:
+                found[at] = Twin(first[key], 1.0)
+            else:
+                first[key] = tasks[at].task_id
+                left.append(at)
+                fresh.append(told)
+        sketches.append(signatures(hashed(fresh)))
     for row, at, share in _near([kinds[at] for at in left], sketches, bound):
         found[left[row]] = Twin(tasks[left[at]].task_id, share)
     return found
 
 
 def _near(
-    kinds: Sequence[tuple[str, ...]], sketches: "Signatures", bound: float
+    kinds: Sequence[tuple[str, ...]], parts: Sequence["Signatures"], bound: float
 ) -> list[tuple[int, int, float]]:
     """(row, earlier row that stays, similarity) of each row that is near one."""
     import numpy as np
 
+    if not kinds:
+        return []
+    sketches = np.concatenate(parts)
     buckets: dict[int, list[int]] = defaultdict(list)
     found = []
     for row, shared in enumerate(_shared(kinds, sketches)):

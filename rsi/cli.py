@@ -19,6 +19,7 @@ from rsi.commands import (
     mode_labels,
     modes,
     quarantine,
+    screens,
     service,
     traces,
     versions,
@@ -71,6 +72,7 @@ for _name, _group in {
     "traces": traces.traces_app,
     "quarantine": quarantine.quarantine_app,
     "modes": modes.modes_app,
+    "screens": screens.screens_app,
 }.items():
     app.add_typer(_group, name=_name)
 

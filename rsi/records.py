@@ -215,6 +215,27 @@ class Task(Record):
     """Ids of the traces it was made from."""
     source: str
     """How it was made, for instance `correction`."""
+    licence: str = "own"
+    """SPDX id of what it was made from; `own` for the deployment's own traces and generators."""
+
+
+class Refusal(Record):
+    """A proposal that a screen kept out of the bank, with what a person needs to judge the screen."""
+
+    task_id: str
+    reason: str
+    """A value of `rsi.tasks.refused.Reason`."""
+    source: str
+    """How the proposal was made."""
+    evidence: str
+    """What the screen saw: the proposal's own words, personal values masked."""
+    held_out: str | None = None
+    """The held-out item it met, ``suite/vN:id``; never the item's text."""
+    text: str
+    """The beginning of the request, personal values masked."""
+    expected: str
+    mode_id: str | None
+    traces: tuple[str, ...]
 
 
 class BankManifest(Record):
@@ -378,7 +399,8 @@ class LedgerRecord(Record):
     at: str
     """ISO 8601 UTC, not part of what must be the same after a crash."""
     kind: str
-    """genesis, night, stage, mode (a label), role, request, approval, refusal, promotion, rollback, deletion, end."""
+    """genesis, night, stage, mode (a label), role, request, approval, refusal, promotion, rollback, deletion, overrule,
+    end."""
     night: str | None = None
     stage: str | None = None
     input: str | None = None

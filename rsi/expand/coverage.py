@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from rsi.records import Task
-from rsi.tasks.screen import Reason
+from rsi.tasks.refused import Reason
 
 
 def balance(tasks: Sequence[Task], most: int, share: float) -> tuple[tuple[Task, ...], Counter[str]]:

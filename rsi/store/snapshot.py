@@ -44,6 +44,7 @@ TABLES = (
     "failure_modes",
     "mode_traces",
     "tasks",
+    "refusals",
     "ledger",
     "banks",
     "verdicts",

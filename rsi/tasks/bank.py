@@ -26,6 +26,7 @@ SCHEMA = pa.schema(
         pa.field("mode_id", pa.string()),
         pa.field("traces", pa.list_(pa.string()), nullable=False),
         pa.field("source", pa.string(), nullable=False),
+        pa.field("licence", pa.string(), nullable=False),
     ]
 )
 """Columns of ``tasks.parquet``; `datasets.load_dataset("parquet", …)` reads the file as it is."""
@@ -39,6 +40,7 @@ def task(
     mode_id: str | None,
     traces: tuple[str, ...],
     source: str,
+    licence: str = "own",
 ) -> Task:
     """A task named by what is asked and what is expected."""
     name = digest([hop, [one.model_dump() for one in messages], verifier, expected])
@@ -51,6 +53,7 @@ def task(
         mode_id=mode_id,
         traces=traces,
         source=source,
+        licence=licence,
     )
 
 

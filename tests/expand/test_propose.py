@@ -9,7 +9,7 @@ from rsi.expand.coverage import balance
 from rsi.expand.propose import Corrected, propose
 from rsi.records import ChatMessage, Task
 from rsi.tasks.bank import task
-from rsi.tasks.screen import Reason
+from rsi.tasks.refused import Reason
 
 ROLES = ("L0", "L1", "L2", "L3")
 

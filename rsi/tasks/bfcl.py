@@ -14,13 +14,14 @@ import orjson
 from rsi.assets import BFCL_NO_CALLS, records
 from rsi.ids import digest
 from rsi.records import ChatMessage
-from rsi.tasks.fingerprint import Index, fingerprint
+from rsi.tasks.fingerprint import fingerprint
+from rsi.tasks.overlap import HeldOut, Index
 from rsi.verifiers import gold, verify
 
 ASSET = "bfcl-answers"
 VERIFIER = "tool_call"
-BOUND = 0.5
-"""Estimated Jaccard similarity of word 3-grams from which two requests are near-duplicates."""
+BOUND = 0.33
+"""Similarity from which two requests are near-duplicates, as `rsi.tasks.overlap` measures it."""
 _QUESTIONS = "bfcl_eval/data/BFCL_v4_{}.json"
 _ANSWERS = "bfcl_eval/data/possible_answer/BFCL_v4_{}.json"
 _LIVE = re.compile(r"live_\w+_\d+-(\d+)-\d+")
@@ -90,15 +91,13 @@ def halves(name: str, bound: float = BOUND) -> Halves:
     found = exchanges(name)
     fit = [one for one in found if usable(one)]
     suite = tuple(one for one in fit if in_suite(name, one.group))
-    held_out = Index((fingerprint(one.request) for one in suite), bound)
-    bank: list[Exchange] = []
-    near: list[Exchange] = []
-    for one in fit:
-        if not in_suite(name, one.group):
-            known = fingerprint(one.request)
-            (near if held_out.exact(known) or held_out.near(known) else bank).append(one)
+    held_out = Index((HeldOut(one.item, fingerprint(one.request)) for one in suite), bound)
+    others = [one for one in fit if not in_suite(name, one.group)]
+    met = held_out.overlaps([[one.request] for one in others])
+    bank = tuple(one for one, overlap in zip(others, met, strict=True) if overlap is None)
+    near = tuple(one.item for one, overlap in zip(others, met, strict=True) if overlap is not None)
     broken = tuple(one.item for one in found if not usable(one))
-    return Halves(suite, tuple(bank), tuple(one.item for one in near), broken)
+    return Halves(suite, bank, near, broken)
 
 
 def _shown(tools: object) -> ChatMessage:

@@ -6,6 +6,7 @@ suite's by its user's words is dropped.
 """
 
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -91,13 +92,26 @@ def halves(name: str, bound: float = BOUND) -> Halves:
     found = exchanges(name)
     fit = [one for one in found if usable(one)]
     suite = tuple(one for one in fit if in_suite(name, one.group))
-    held_out = Index((HeldOut(one.item, fingerprint(one.request)) for one in suite), bound)
-    others = [one for one in fit if not in_suite(name, one.group)]
-    met = held_out.overlaps([[one.request] for one in others])
-    bank = tuple(one for one, overlap in zip(others, met, strict=True) if overlap is None)
-    near = tuple(one.item for one, overlap in zip(others, met, strict=True) if overlap is not None)
+    others = tuple(one for one in fit if not in_suite(name, one.group))
+    close: set[str] = set()
+    # A request may hold a run of words of a shorter one, which does not hold its own: both ways are asked.
+    while met := _met(suite, [one for one in others if one.item not in close], bound):
+        close |= met
+    bank = tuple(one for one in others if one.item not in close)
+    near = tuple(one.item for one in others if one.item in close)
     broken = tuple(one.item for one in found if not usable(one))
     return Halves(suite, bank, near, broken)
+
+
+def _met(suite: Sequence[Exchange], others: Sequence[Exchange], bound: float) -> set[str]:
+    """Others that meet an item of the suite; of several that one item meets, one at least."""
+    held, asked = (
+        Index((HeldOut(one.item, fingerprint(one.request)) for one in part), bound) for part in (suite, others)
+    )
+    there = held.overlaps([[one.request] for one in others])
+    back = asked.overlaps([[one.request] for one in suite])
+    met = {one.item for one, overlap in zip(others, there, strict=True) if overlap is not None}
+    return met | {overlap.item for overlap in back if overlap is not None}
 
 
 def _shown(tools: object) -> ChatMessage:

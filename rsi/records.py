@@ -130,6 +130,15 @@ class FailureMode(Record):
     status: ModeStatus
     by_version: dict[str, tuple[int, int]] = Field(default_factory=dict)
     """Version digest (or `unknown`) -> (count, opportunities)."""
+    blame: Blame = Blame.MODEL
+    """Of most of its traces."""
+    wont_fix: str | None = None
+    """Why a person will not have it fixed; null where nobody said so."""
+
+    @property
+    def trainable(self) -> bool:
+        """Whether tasks may be made from it: open, the model's fault, and to be fixed."""
+        return self.status is not ModeStatus.FIXED and self.blame is Blame.MODEL and self.wont_fix is None
 
 
 class Modes(Record):
@@ -143,13 +152,27 @@ class Modes(Record):
     modes: tuple[FailureMode, ...]
 
 
+class Facets(Record):
+    """What tasks of one failure mode differ in; empty: it has no such side."""
+
+    tools: tuple[str, ...] = ()
+    """Tools that its answer calls."""
+    arguments: tuple[str, ...] = ()
+    """JSON types of their arguments."""
+    slots: tuple[str, ...] = ()
+    """Classes of the values in the answer, for instance `number:negative` or `label:L2`."""
+    language: str = ""
+    length: str = ""
+    """short, medium or long."""
+
+
 class Task(Record):
     """A prompt, a verifier and where they came from."""
 
     task_id: str
-    """`t-` and 16 hex digits of the hash of (hop, messages, verifier, expected)."""
+    """`t-` and 16 hex digits of the hash of (hop, messages, verifier, expected), and of the tools where it has some."""
     hop: str
-    """Which prompt of the harness renders it: `route` or `answer`."""
+    """Which prompt of the harness renders it: `route`, `answer` or `tool`."""
     messages: tuple[ChatMessage, ...]
     """The conversation up to the turn to be answered."""
     verifier: str
@@ -161,7 +184,38 @@ class Task(Record):
     traces: tuple[str, ...]
     """Ids of the traces it was made from."""
     source: str
-    """How it was made, for instance `correction`."""
+    """How it was made: a name in `rsi.expand.propose`, for instance `correction`."""
+    tools: str = ""
+    """JSON list of the functions on offer, as the OpenAI chat API takes them; empty for none."""
+    generator: str = ""
+    """What wrote its words: empty for people, else a rule (`template`, `research/paraphrase`) or a model's name."""
+    prompt: str = ""
+    """Digest of the prompt that the generator worked from; empty where there was none."""
+    screens: tuple[str, ...] = ()
+    """Screens that it passed."""
+    licence: str = "deployment"
+    """Whose words it holds: `deployment` for the deployment's own traffic and what was derived from it."""
+    facets: Facets = Facets()
+    passed: int = 0
+    """Of `samples` answers of the version in service, how many were right."""
+    samples: int = 0
+    """0: its difficulty was not measured."""
+
+
+class Phase(Record):
+    """One line of the table of an expansion: what one source was worth in one phase."""
+
+    phase: str
+    """retry, sweep or targeted (`rsi.expand.phases`)."""
+    source: str
+    attempts: int
+    """Proposals made."""
+    passes: int
+    """Proposals that passed every screen."""
+    filled: int
+    """Cells of the grid that held a task at the end of it, over all phases so far."""
+    calls: int = 0
+    """Questions to a model."""
 
 
 class BankManifest(Record):
@@ -177,6 +231,21 @@ class BankManifest(Record):
     """Reason -> count of proposals that were refused."""
     screens: dict[str, str]
     """Suite split -> digest of the held-out fingerprints the tasks were screened against."""
+    by_source: dict[str, int] = Field(default_factory=dict)
+    phases: tuple[Phase, ...] = ()
+    """In the order in which they were gone through."""
+    asked: tuple[str, ...] = ()
+    """Cells of the grid that tasks were wanted for: `mode/dimension/value`."""
+    empty: tuple[str, ...] = ()
+    """Those of them that hold none."""
+    replayed: int = 0
+    """Tasks taken from older banks."""
+    synthetic: int = 0
+    """Tasks whose words no person wrote."""
+    measured: int = 0
+    """Tasks whose difficulty is known."""
+    research: dict[str, int] = Field(default_factory=dict)
+    """Fate -> count of the hypotheses that AutoResearch tried."""
 
 
 # --- update -------------------------------------------------------------------------------------------------

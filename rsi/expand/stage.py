@@ -1,35 +1,26 @@
 """Expand: the night's failure modes into a bank of verified tasks."""
 
-from collections import Counter
 from typing import TYPE_CHECKING
+
+import orjson
 
 from rsi import faults
 from rsi.context import Context
 from rsi.discover.facts import UNKNOWN
 from rsi.errors import QuietError
-from rsi.expand.coverage import balance
-from rsi.expand.propose import Corrected, propose
-from rsi.harness import hcp
+from rsi.expand.grow import grow, prepare
 from rsi.ids import Digest
-from rsi.records import FailureMode, Modes, ModeStatus, Task
-from rsi.registry import versions
-from rsi.settings import contracts_dir
+from rsi.records import FailureMode, Modes, Task
 from rsi.store.database import store_batch
-from rsi.tasks import bank, heldout
-from rsi.tasks.screen import Reason, screen
+from rsi.tasks import bank
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_CORRECTED = """
-select distinct t.trace_uid, t.input_text, t.route, s.correction
-from traces_until($ordinal) t join scores s using (trace_uid)
-where s.name = 'route' and s.correction is not null and t.input_text is not null
-  and s.ordinal <= $ordinal and list_contains($origins, t.origin)
-order by t.trace_uid, s.correction
-"""
 _CLEAR = "delete from tasks where night = $night"
 _FILL = "insert into tasks by name select * from task_rows"
+_JSON = ("messages", "facets")
+"""Columns that are JSON in the store."""
 
 
 def expand(context: Context, modes: Digest) -> Digest:
@@ -38,40 +29,37 @@ def expand(context: Context, modes: Digest) -> Digest:
     Raises:
         QuietError: too few failures to be worth a training run, or no task covers a failure mode.
     """
-    home, deployment, start = context.home, context.deployment, context.start
+    home, start = context.home, context.start
     found = Modes.parse((home.modes / f"{modes}.json").read_bytes())
-    open_modes = [one for one in found.modes if one.status is not ModeStatus.FIXED]
-    failures = sum(_of_today(one, start.champion) for one in open_modes)
-    if failures < deployment.night.min_failures:
+    enough(found, start.champion, context.deployment.night.min_failures)
+    night = prepare(context, found)
+    grown = grow(night, home.journals)
+    refused = grown.account.rejected
+    context.world.progress("expand", len(grown.tasks), grown.proposals, f"{sum(refused.values())} refused")
+    if not any(one.mode_id for one in grown.tasks[: grown.new]):
         raise QuietError(
-            f"the version in service failed {failures} times in modes that are not fixed; a night trains from "
-            f"{deployment.night.min_failures} on (min_failures in the deployment file)"
+            f"no task covers a failure mode: {len(night.material.corrected)} traces carry a correction, "
+            f"{grown.proposals} proposals, refused {dict(refused) or 'none'}"
         )
-    harness = hcp.load(home.harnesses, versions.load(home, start.champion).harness)
-    with store_batch(home, context.world.clock, f"expand {start.night}") as connection:
-        rows = connection.execute(
-            _CORRECTED,
-            {"ordinal": start.ordinal, "origins": [one.value for one in deployment.traces.origins]},
-        ).fetchall()
-    proposals = propose(
-        (Corrected(*row) for row in rows), harness.roles, {one.signature: one.mode_id for one in open_modes}
-    )
-    strangers = sum(correction not in harness.roles for *_, correction in rows)
-    known = heldout.read(contracts_dir())
-    passed = screen(proposals, heldout.index(known.prints, deployment.expand.overlap))
-    tasks, left = balance(passed.tasks, deployment.expand.max_tasks, deployment.expand.max_share)
-    refused = passed.rejected + left + Counter({Reason.UNKNOWN_LABEL.value: strangers})
-    context.world.progress("expand", len(tasks), len(proposals), f"{refused.total()} refused")
-    if not any(one.mode_id for one in tasks):
-        raise QuietError(
-            f"no task covers a failure mode: {len(rows)} traces carry a correction, {len(proposals)} proposals, "
-            f"refused {dict(refused) or 'none'}"
-        )
-    name = bank.freeze(home, start.night, tasks, dict(refused), dict(known.digests))
+    name = bank.freeze(home, start.night, grown.tasks, grown.account)
     faults.point("expand.after_bank")
     with store_batch(home, context.world.clock, f"expand {start.night}") as connection:
-        _tell(connection, start.night, tasks)
+        _tell(connection, start.night, grown.tasks)
     return name
+
+
+def enough(found: Modes, champion: str, least: int) -> None:
+    """Nothing to do where the version in service failed often enough.
+
+    Raises:
+        QuietError: it did not.
+    """
+    failures = sum(_of_today(one, champion) for one in found.modes if one.trainable)
+    if failures < least:
+        raise QuietError(
+            f"the version in service failed {failures} times in modes that are not fixed; a night trains from "
+            f"{least} on (min_failures in the deployment file)"
+        )
 
 
 def _of_today(mode: FailureMode, champion: str) -> int:
@@ -81,17 +69,12 @@ def _of_today(mode: FailureMode, champion: str) -> int:
 
 def _tell(connection: "DuckDBPyConnection", night: str, tasks: tuple[Task, ...]) -> None:
     """Put the night's tasks where analysts can join them."""
-    import orjson
     import pyarrow as pa
 
-    rows = [
-        {
-            **one.model_dump(mode="json"),
-            "night": night,
-            "messages": orjson.dumps([turn.model_dump() for turn in one.messages]).decode(),
-        }
-        for one in tasks
-    ]
+    rows = []
+    for one in tasks:
+        said = one.model_dump(mode="json")
+        rows.append({**said, "night": night, **{name: orjson.dumps(said[name]).decode() for name in _JSON}})
     connection.execute(_CLEAR, {"night": night})
     connection.register("task_rows", pa.Table.from_pylist(rows))
     connection.execute(_FILL)

@@ -198,13 +198,21 @@ comment on column failure_modes.by_version is 'JSON: version (or unknown) -> [co
 comment on table tasks is 'One row a task of a night''s bank: prompt, verifier and provenance. v_tasks joins mode and traces.';
 comment on column tasks.night is 'The night that made it, YYYY-MM-DD (UTC).';
 comment on column tasks.task_id is 'Id of the task: a hash of what is asked and expected.';
-comment on column tasks.hop is 'Which prompt of the harness renders it: route or answer.';
+comment on column tasks.hop is 'Which prompt of the harness renders it: route, answer or tool.';
 comment on column tasks.messages is 'JSON list of the conversation up to the turn to be answered.';
 comment on column tasks.verifier is 'Which verifier checks the answer.';
 comment on column tasks.expected is 'What the verifier expects.';
 comment on column tasks.mode_id is 'The failure mode it covers; null for a task that keeps what works.';
 comment on column tasks.traces is 'trace_uid of the traces it was made from.';
 comment on column tasks.source is 'How it was made, for instance correction.';
+comment on column tasks.tools is 'JSON list of the functions on offer; empty for none.';
+comment on column tasks.generator is 'What wrote its words: empty for people, else a rule or the name of a model.';
+comment on column tasks.prompt is 'Digest of the prompt that its generator worked from; empty where there was none.';
+comment on column tasks.screens is 'Screens that it passed.';
+comment on column tasks.licence is 'Whose words it holds: deployment for the deployment''s own traffic.';
+comment on column tasks.facets is 'JSON: tools, types and value classes of its answer, language and length of its request.';
+comment on column tasks.passed is 'How many of the sampled answers of the version in service were right.';
+comment on column tasks.samples is 'How many answers were sampled; 0 where its difficulty was not measured.';
 
 comment on table ledger is 'A copy of the ledger file: one row a record, append-only, each naming the digest of the one before.';
 comment on column ledger.seq is 'Number of the record, from 1.';
@@ -225,6 +233,14 @@ comment on column banks.by_mode is 'JSON: failure mode (or keeps) -> tasks.';
 comment on column banks.by_expected is 'JSON: expected answer -> tasks.';
 comment on column banks.rejected is 'JSON: reason -> proposals that were refused.';
 comment on column banks.held_out is 'JSON: suite and split -> digest of the held-out fingerprints that the tasks were compared with.';
+comment on column banks.by_source is 'JSON: how tasks were made -> tasks.';
+comment on column banks.phases is 'JSON list of the expansion''s phases: v_expansion has them as rows.';
+comment on column banks.asked is 'JSON list of the cells that tasks were wanted for: v_coverage has them as rows.';
+comment on column banks.empty is 'JSON list of those of them that no task fills.';
+comment on column banks.research is 'JSON: what became of AutoResearch''s hypotheses -> their count.';
+comment on column banks.replayed is 'Tasks taken from older banks.';
+comment on column banks.synthetic is 'Tasks whose words no person wrote.';
+comment on column banks.measured is 'Tasks whose difficulty was measured.';
 
 comment on table verdicts is 'One row a verdict of the gate. v_verdicts has its clauses.';
 comment on column verdicts.verdict is 'Digest of the verdict.';

@@ -237,7 +237,15 @@ create table tasks (
     expected varchar not null,
     mode_id varchar,
     traces varchar[] not null,
-    source varchar not null
+    source varchar not null,
+    tools varchar not null,
+    generator varchar not null,
+    prompt varchar not null,
+    screens varchar[] not null,
+    licence varchar not null,
+    facets varchar not null,
+    passed bigint not null,
+    samples bigint not null
 );
 
 -- A copy of the ledger file, which is the truth.
@@ -261,7 +269,15 @@ create table banks (
     by_mode varchar not null,
     by_expected varchar not null,
     rejected varchar not null,
-    held_out varchar not null
+    held_out varchar not null,
+    by_source varchar not null,
+    phases varchar not null,
+    asked varchar not null,
+    empty varchar not null,
+    research varchar not null,
+    replayed bigint not null,
+    synthetic bigint not null,
+    measured bigint not null
 );
 
 create table verdicts (

@@ -17,6 +17,9 @@ from rsi.settings import Home, Update
 from rsi.store.files import publish_folder, write_whole
 from rsi.tasks import bank
 
+TRAINED = "route"
+"""Hop of the tasks that the trainer can train; others stay in the bank."""
+
 
 class Job(Record):
     """What to train, on what, how; its digest names the folder."""
@@ -86,7 +89,7 @@ def tasks_of(home: Home, job: Job) -> tuple[Task, ...]:
     place = folder(home, job)
     if not (place / "tasks.parquet").exists():
         raise IntegrityError(f"job {job.digest[:12]} lacks its tasks: expected {place / 'tasks.parquet'}")
-    found = tuple(one for one in bank.read(place / "tasks.parquet") if one.hop == "route")
+    found = tuple(one for one in bank.read(place / "tasks.parquet") if one.hop == TRAINED)
     if not found:
         raise ContractError(f"bank {job.bank[:12]} has no routing task to train role {job.role} on")
     return found

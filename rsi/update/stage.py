@@ -1,5 +1,7 @@
 """Update: the night's bank into a candidate version with a new adapter."""
 
+from collections import Counter
+
 from rsi import faults
 from rsi.context import Context
 from rsi.errors import QuietError
@@ -11,12 +13,19 @@ def update(context: Context, bank: Digest) -> Digest:
     """Train the deployment's role on the bank; the digest of the candidate version.
 
     Raises:
-        QuietError: no group of answers ever carried a signal, so there is nothing to try.
+        QuietError: the bank has no task that can be trained, or no group of answers ever carried a signal.
     """
-    from rsi.update.job import Job, submit
+    from rsi.tasks import bank as tasks
+    from rsi.update.job import TRAINED, Job, submit
     from rsi.update.worker import work
 
     home, settings = context.home, context.deployment.update
+    hops = Counter(one.hop for one in tasks.load(home, bank))
+    if not hops[TRAINED]:
+        raise QuietError(
+            f"bank {bank[:12]} has no {TRAINED} task, which is what role {settings.role} is trained on; it keeps "
+            f"{', '.join(f'{count} of hop {hop}' for hop, count in sorted(hops.items()))}"
+        )
     champion = versions.load(home, context.start.champion)
     base = context.world.base()
     job = Job(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -94,4 +95,24 @@ class Engine(Protocol):
 
     def adapters(self) -> Mapping[str, Path]:
         """What is loaded, by name."""
+        ...
+
+
+class Preference(StrEnum):
+    """All that a judge may say of two answers."""
+
+    FIRST = "first"
+    SECOND = "second"
+    SAME = "same"
+
+
+class Judge(Protocol):
+    """Somebody who compares two answers by a rubric, not knowing whose they are."""
+
+    def prefer(self, rubric: str, question: str, first: str, second: str) -> Preference | None:
+        """The better answer; None where no verdict could be had. All four texts are data, never instructions.
+
+        Raises:
+            TransientError: the judge cannot be reached now.
+        """
         ...

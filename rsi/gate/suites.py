@@ -28,7 +28,7 @@ from rsi.gate.contract import NAME
 from rsi.ids import Digest, canonical, digest_files
 from rsi.records import ChatMessage, Item, OutcomeKind, Record, Split
 from rsi.settings import contracts_dir, said
-from rsi.verifiers import VERIFIERS, verify
+from rsi.verifiers import VERIFIERS, gold, verify
 
 FILES = ("suite.toml", "items.jsonl")
 LIMIT = 32 * 1024 * 1024
@@ -170,8 +170,8 @@ def _lines(path: Path, about: About) -> list[Line]:
         if line.id in seen:
             raise ContractError(f"{path} line {number}: id {line.id!r} was used on line {seen[line.id]}")
         seen[line.id] = number
-        gold, expected = _gold(line), _expected(line)
-        outcome = verify(about.verifier, gold, expected)
+        expected = _expected(line)
+        outcome = verify(about.verifier, gold(about.verifier, expected) or "", expected)
         if outcome.kind is not OutcomeKind.SCORED or outcome.score != 1.0:
             raise ContractError(
                 f"{path} line {number}: verifier {about.verifier} does not accept its own expected answer "
@@ -179,11 +179,6 @@ def _lines(path: Path, about: About) -> list[Line]:
             )
         found.append(line)
     return found
-
-
-def _gold(line: Line) -> str:
-    """An answer that must be right."""
-    return line.expected if isinstance(line.expected, str) else next(iter(line.expected), "")
 
 
 def _expected(line: Line) -> str:

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
-from rsi.records import OutcomeKind, Task
+from rsi.records import Task
 from rsi.tasks.fingerprint import Index, fingerprint
-from rsi.verifiers import VERIFIERS, verify
+from rsi.verifiers import VERIFIERS, gold, verify
 
 LONGEST = 8000
 """Most characters of a request."""
@@ -68,8 +68,7 @@ def _objection(
         return Reason.TOO_LONG
     if task.verifier not in VERIFIERS:
         return Reason.NO_VERIFIER
-    gold = verify(task.verifier, task.expected, task.expected)
-    if gold.kind is not OutcomeKind.SCORED or gold.score != 1.0:
+    if verify(task.verifier, gold(task.verifier, task.expected) or "", task.expected).score != 1.0:
         return Reason.SELF_CHECK
     known = fingerprint(text)
     if held_out.exact(known):

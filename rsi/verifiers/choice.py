@@ -2,22 +2,28 @@
 
 import re
 
-from rsi.records import Outcome, OutcomeKind
+from rsi.records import Outcome
+from rsi.verifiers.outcomes import empty, invalid, scored, wrong_format
 
 _LABEL = re.compile(r"\w[\w-]*")
 
 
-def choice(answer: str, expected: str) -> Outcome:
+def check(answer: str, expected: str) -> Outcome:
     """Right when the answer, without the spaces around it, is the expected label, letter for letter.
 
     Any other single word is wrong. More than a word, or one with a mark in it ("code."), is wrong format: the
     router's label is used as it stands, so nothing is forgiven.
     """
     if not _LABEL.fullmatch(expected):
-        return Outcome(kind=OutcomeKind.INVALID, detail="the expected label is not a single word")
+        return invalid("the expected label is not a single word")
     said = answer.strip()
     if not said:
-        return Outcome(kind=OutcomeKind.EMPTY)
+        return empty()
     if not _LABEL.fullmatch(said):
-        return Outcome(kind=OutcomeKind.WRONG_FORMAT, detail="the answer is not a single word")
-    return Outcome(kind=OutcomeKind.SCORED, score=float(said == expected))
+        return wrong_format("the answer is not a single word")
+    return scored(said == expected)
+
+
+def gold(expected: str) -> str:
+    """The label itself."""
+    return expected

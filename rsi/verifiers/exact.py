@@ -11,7 +11,8 @@ import unicodedata
 
 import orjson
 
-from rsi.records import Outcome, OutcomeKind
+from rsi.records import Outcome
+from rsi.verifiers.outcomes import empty, invalid, scored
 
 LINE = 2000
 """Characters of the first line that are looked at."""
@@ -25,33 +26,37 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(_TOKEN.findall(_THOUSANDS.sub("", folded)))
 
 
-def accepted(expected: str) -> tuple[tuple[str, ...], ...]:
-    """The spellings of a JSON list of strings, as words; empty when it is no such list or one has no word."""
+def spellings(expected: str) -> tuple[str, ...]:
+    """The spellings of a JSON list of strings; empty when it is no such list or one has no word."""
     try:
-        spellings = orjson.loads(expected)
+        found = orjson.loads(expected)
     except orjson.JSONDecodeError:
         return ()
-    if not isinstance(spellings, list) or not all(isinstance(one, str) for one in spellings):
+    if not isinstance(found, list) or not all(isinstance(one, str) and words(one) for one in found):
         return ()
-    found = tuple(words(one) for one in spellings)
-    return found if all(found) else ()
+    return tuple(found)
 
 
-def exact(answer: str, expected: str) -> Outcome:
+def check(answer: str, expected: str) -> Outcome:
     """Right when the first line with text in it holds an accepted spelling as whole words, in order.
 
     `expected` is a JSON list of spellings, for instance ``["8", "eight"]``.
     """
-    spellings = accepted(expected)
-    if not spellings:
-        return Outcome(kind=OutcomeKind.INVALID, detail="expected is not a JSON list of spellings with words")
+    accepted = [words(one) for one in spellings(expected)]
+    if not accepted:
+        return invalid("expected is not a JSON list of spellings with words")
     line = next((line for line in answer.splitlines() if line.strip()), "")
     if not line:
-        return Outcome(kind=OutcomeKind.EMPTY)
+        return empty()
     said = words(line[:LINE])
     found = any(
         said[at : at + len(spelling)] == spelling
-        for spelling in spellings
+        for spelling in accepted
         for at in range(len(said) - len(spelling) + 1)
     )
-    return Outcome(kind=OutcomeKind.SCORED, score=float(found))
+    return scored(found)
+
+
+def gold(expected: str) -> str | None:
+    """The first spelling."""
+    return next(iter(spellings(expected)), None)

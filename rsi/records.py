@@ -163,7 +163,6 @@ class Facets(Record):
     """Classes of the values in the answer, for instance `number:negative` or `label:L2`."""
     language: str = ""
     length: str = ""
-    """short, medium or long."""
 
 
 class Task(Record):
@@ -192,7 +191,6 @@ class Task(Record):
     prompt: str = ""
     """Digest of the prompt that the generator worked from; empty where there was none."""
     screens: tuple[str, ...] = ()
-    """Screens that it passed."""
     licence: str = "deployment"
     """Whose words it holds: `deployment` for the deployment's own traffic and what was derived from it."""
     facets: Facets = Facets()
@@ -203,19 +201,16 @@ class Task(Record):
 
 
 class Phase(Record):
-    """One line of the table of an expansion: what one source was worth in one phase."""
+    """What one source was worth in one phase: proposals, those that passed every screen, questions to a model."""
 
     phase: str
     """retry, sweep or targeted (`rsi.expand.phases`)."""
     source: str
     attempts: int
-    """Proposals made."""
     passes: int
-    """Proposals that passed every screen."""
     filled: int
     """Cells of the grid that held a task at the end of it, over all phases so far."""
     calls: int = 0
-    """Questions to a model."""
 
 
 class BankManifest(Record):
@@ -233,7 +228,6 @@ class BankManifest(Record):
     """Suite split -> digest of the held-out fingerprints the tasks were screened against."""
     by_source: dict[str, int] = Field(default_factory=dict)
     phases: tuple[Phase, ...] = ()
-    """In the order in which they were gone through."""
     asked: tuple[str, ...] = ()
     """Cells of the grid that tasks were wanted for: `mode/dimension/value`."""
     empty: tuple[str, ...] = ()

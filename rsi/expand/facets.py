@@ -5,9 +5,10 @@ from collections.abc import Iterable
 
 from rsi.expand.tools import json_type
 from rsi.records import Facets, Task
-from rsi.tasks.calls import Json, calls_of
+from rsi.tasks.calls import calls_of
 from rsi.tasks.language import language
 from rsi.tasks.prompt import TOOL
+from rsi.verifiers.calls import Json
 
 SHORT, MEDIUM = 12, 40
 """Words up to which a request is short, and medium."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from rsi.tasks.calls import Call, Json
+from rsi.verifiers.calls import Call, Json
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import orjson
 
 from rsi.expand.runs import Run
-from rsi.tasks.calls import Call, Json
+from rsi.verifiers.calls import Call, Json
 
 MOST_VALUES = 200
 """Values of an argument that are kept."""

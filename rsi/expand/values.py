@@ -7,7 +7,8 @@ import orjson
 
 from rsi.expand.facets import CLASSES, value_class
 from rsi.expand.tools import Argument, Tool
-from rsi.tasks.calls import Arguments, Json
+from rsi.tasks.calls import Arguments
+from rsi.verifiers.calls import Json
 
 _WORDS = ("harbour", "maple", "comet", "linen", "orchard", "saffron", "quartz", "willow", "ember", "meadow")
 _SEEN = 0.7

@@ -7,8 +7,9 @@ from enum import StrEnum
 
 from rsi.records import OutcomeKind, Task
 from rsi.tasks.calls import VERIFIER as TOOL_CALL
-from rsi.tasks.calls import Call, Json, calls_of, written
-from rsi.verifiers import verify
+from rsi.tasks.calls import calls_of
+from rsi.verifiers import VERIFIERS, gold, verify
+from rsi.verifiers.calls import Call, Json, write
 
 
 class Flaw(StrEnum):
@@ -37,23 +38,20 @@ def flaw(task: Task) -> Flaw | None:
 
 
 def oracle(task: Task) -> str | None:
-    """The answer that is right by construction."""
-    if task.verifier != TOOL_CALL:
-        return task.expected or None
-    calls = calls_of(task.expected)
-    return written(calls) if calls else None
+    """The answer that is right by construction; none where the verifier has none to give."""
+    return gold(task.verifier, task.expected) if task.verifier in VERIFIERS else None
 
 
 def broken(task: Task, right: str) -> tuple[str, ...]:
-    """Answers that are nearly right, and wrong."""
+    """Answers that are nearly right, and wrong; none for verifiers of which no near miss is known."""
     if task.verifier != TOOL_CALL:
-        return (f"{right}x",)
+        return (f"{right}x",) if task.verifier in ("choice", "exact") else ()
     calls = calls_of(task.expected)
-    found = [written(calls[1:] or [Call("nothing", {})])]
+    found = [write(calls[1:] or (Call("nothing", {}),))]
     for at, call in enumerate(calls):
         for name, value in sorted(call.arguments.items()):
             other = Call(call.name, {**call.arguments, name: _another(value)})
-            found.append(written([*calls[:at], other, *calls[at + 1 :]]))
+            found.append(write((*calls[:at], other, *calls[at + 1 :])))
     return tuple(found)
 
 

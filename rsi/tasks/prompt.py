@@ -3,10 +3,13 @@
 from functools import cache
 from pathlib import Path
 
+import orjson
+
 from rsi.harness.hcp import Harness
 from rsi.ids import Digest, digest_bytes
 from rsi.ports import Prompt
 from rsi.records import ChatMessage, Task
+from rsi.tasks.calls import functions
 
 ROUTE, ANSWER, TOOL = "route", "answer", "tool"
 """Hops of a task."""
@@ -16,8 +19,8 @@ AGENT = "L1"
 
 @cache
 def tool_text() -> str:
-    """What the policy is told before its functions."""
-    return Path(__file__).with_name("tool_prompt.txt").read_text()
+    """What the policy is told of its functions."""
+    return Path(__file__).with_name("tools.txt").read_text()
 
 
 def tool_digest() -> Digest:
@@ -40,6 +43,7 @@ def render(task: Task, harness: Harness) -> Prompt:
     if not task.tools:
         return messages
     said = [one.content for one in messages if one.role == "system"]
-    told = tool_text().strip().replace("{tools}", task.tools)
+    listed = "\n".join(orjson.dumps(one).decode() for one in functions(task.tools))
+    told = tool_text().strip().replace("{tools}", listed)
     system = ChatMessage(role="system", content="\n\n".join([*said, told]))
     return (system, *(one for one in messages if one.role != "system"))

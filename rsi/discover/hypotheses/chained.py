@@ -5,7 +5,8 @@ from random import Random
 
 from rsi.discover.hypotheses.variant import Variant, in_english, lowered, sentence
 from rsi.records import Task
-from rsi.tasks.calls import HOP, calls_of, expectation
+from rsi.tasks.calls import calls_of, expectation
+from rsi.tasks.prompt import TOOL
 
 _JOINTS = ("{} And when that is done, {}", "{} After that, {}", "Two things. First: {} Second: {}")
 
@@ -19,14 +20,14 @@ def chained(seed: Task, others: Sequence[Task], rng: Random) -> Variant | None:
     other = fitting[rng.randrange(len(fitting))]
     second = lowered(in_english(other))
     expected = seed.expected
-    if seed.hop == HOP:
+    if seed.hop == TOOL:
         expected = expectation((*calls_of(seed.expected), *calls_of(other.expected)), seed.tools)
     return Variant(rng.choice(_JOINTS).format(sentence(text), sentence(second)), expected)
 
 
 def _fits(seed: Task, other: Task) -> bool:
     """The same answer (a route), or calls of their own that do not build on what came before."""
-    if seed.hop != HOP:
+    if seed.hop != TOOL:
         return other.expected == seed.expected
     mine, theirs = calls_of(seed.expected), calls_of(other.expected)
     return other.tools == seed.tools and len(other.messages) <= 2 and bool(theirs) and mine != theirs

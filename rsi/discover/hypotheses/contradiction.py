@@ -5,7 +5,7 @@ from random import Random
 
 from rsi.discover.hypotheses.variant import Variant, in_english, lowered, sentence
 from rsi.records import Task
-from rsi.tasks.calls import HOP
+from rsi.tasks.prompt import TOOL
 
 _TURNS = (
     "I was going to ask you this: {} But no, forget that. Instead: {}",
@@ -26,4 +26,4 @@ def contradiction(seed: Task, others: Sequence[Task], rng: Random) -> Variant | 
 
 def _alone(one: Task) -> bool:
     """Whether its request can be read without what came before."""
-    return one.hop != HOP or len(one.messages) <= 2
+    return one.hop != TOOL or len(one.messages) <= 2

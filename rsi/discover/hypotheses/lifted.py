@@ -6,7 +6,9 @@ from random import Random
 
 from rsi.discover.hypotheses.variant import Variant, request
 from rsi.records import Task
-from rsi.tasks.calls import HOP, Call, Json, calls_of, expectation, functions
+from rsi.tasks.calls import calls_of, expectation, functions
+from rsi.tasks.prompt import TOOL
+from rsi.verifiers.calls import Call, Json
 
 _TRAILING = re.compile(
     r",?\s+(?:but|without|unless|except|only|in under|within|using|preferably|as long as|so that)\s"
@@ -20,7 +22,7 @@ def lifted(seed: Task, others: Sequence[Task], rng: Random) -> Variant | None:
     text = request(seed)
     if not text:
         return None
-    if seed.hop == HOP:
+    if seed.hop == TOOL:
         return _without_argument(seed, text, rng)
     cut = _TRAILING.sub("", text)
     return Variant(cut, seed.expected) if cut != text and len(cut.split()) >= 3 else None

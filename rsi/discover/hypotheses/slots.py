@@ -6,7 +6,9 @@ from random import Random
 
 from rsi.discover.hypotheses.variant import Variant, request
 from rsi.records import Task
-from rsi.tasks.calls import HOP, Arguments, Call, Json, calls_of, expectation
+from rsi.tasks.calls import Arguments, calls_of, expectation
+from rsi.tasks.prompt import TOOL
+from rsi.verifiers.calls import Call, Json
 
 _NUMBER = re.compile(r"(?<![\w.,-])\d{1,6}(?![\w,]|\.\d)")
 
@@ -14,7 +16,7 @@ _NUMBER = re.compile(r"(?<![\w.,-])\d{1,6}(?![\w,]|\.\d)")
 def slots(seed: Task, others: Sequence[Task], rng: Random) -> Variant | None:
     """For a route every number is another one; for a call, each value that its request says exactly once."""
     text = request(seed)
-    if seed.hop == HOP:
+    if seed.hop == TOOL:
         return _call(seed, text, others, rng)
     other = _NUMBER.sub(lambda found: str(_near(int(found[0]), rng)), text)
     return Variant(other, seed.expected) if other != text else None

@@ -12,7 +12,7 @@ from rsi.expand.material import Material, Want
 from rsi.expand.propose.step import differing, put, step
 from rsi.expand.runs import Run
 from rsi.records import Task
-from rsi.tasks.calls import Call
+from rsi.verifiers.calls import Call
 
 SOURCE = "expected_action"
 KEPT = 1

@@ -19,8 +19,10 @@ from rsi.expand.tools import Tool, offered
 from rsi.ids import digest_bytes
 from rsi.records import ChatMessage, Task
 from rsi.tasks.bank import task
-from rsi.tasks.calls import HOP, VERIFIER, Call, Json, expectation
+from rsi.tasks.calls import VERIFIER, expectation
+from rsi.tasks.prompt import TOOL
 from rsi.tasks.screen import request_of
+from rsi.verifiers.calls import Call, Json
 
 SOURCE = "generator"
 _EXAMPLES = 3
@@ -125,6 +127,6 @@ def _task(material: Material, aim: Aim, tool: Tool | None, answer: str) -> Task 
         return None
     tools = offered(material.tools)
     return task(
-        HOP, messages, VERIFIER, expectation([Call(tool.name, values)], tools), aim.mode_id, aim.examples, SOURCE,
+        TOOL, messages, VERIFIER, expectation([Call(tool.name, values)], tools), aim.mode_id, aim.examples, SOURCE,
         tools=tools, generator=material.model, prompt=prompt,
     )  # fmt: skip

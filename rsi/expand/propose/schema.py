@@ -15,7 +15,9 @@ from rsi.expand.values import arguments, spoken
 from rsi.ids import digest_bytes
 from rsi.records import ChatMessage, Task
 from rsi.tasks.bank import task
-from rsi.tasks.calls import HOP, VERIFIER, Call, expectation
+from rsi.tasks.calls import VERIFIER, expectation
+from rsi.tasks.prompt import TOOL
+from rsi.verifiers.calls import Call
 
 SOURCE = "schema"
 _FRAMES = (
@@ -63,7 +65,7 @@ def _request(material: Material, aim: Aim, tool: Tool, spot: Spot, turn: int) ->
         text = _LONG + text
     tools = offered(material.tools)
     return task(
-        HOP,
+        TOOL,
         (ChatMessage(role="user", content=text),),
         VERIFIER,
         expectation([Call(tool.name, values)], tools),

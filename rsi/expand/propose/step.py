@@ -7,8 +7,9 @@ from rsi.expand.runs import Run, Turn
 from rsi.expand.tools import offered
 from rsi.records import ChatMessage, Task
 from rsi.tasks.bank import task
-from rsi.tasks.calls import HOP, VERIFIER, Call, expectation, written
-from rsi.tasks.prompt import tool_digest
+from rsi.tasks.calls import VERIFIER, expectation, written
+from rsi.tasks.prompt import TOOL, tool_digest
+from rsi.verifiers.calls import Call
 
 RESULT = 4000
 """Characters of a tool's result that a prompt keeps."""
@@ -35,7 +36,7 @@ def step(
         return None
     tools = offered(material.tools)
     return task(
-        HOP,
+        TOOL,
         messages,
         VERIFIER,
         expectation(calls, tools),

@@ -19,7 +19,9 @@ from rsi.expand.values import spellings, spoken, value
 from rsi.ids import digest
 from rsi.records import ChatMessage, Task
 from rsi.tasks.bank import task
-from rsi.tasks.calls import HOP, VERIFIER, Call, expectation
+from rsi.tasks.calls import VERIFIER, expectation
+from rsi.tasks.prompt import TOOL
+from rsi.verifiers.calls import Call
 
 SOURCE = "template"
 _FROM = 20
@@ -119,7 +121,7 @@ def _filled(
         text, values[name] = fill(text, said, spoken(other)), other
     tools = offered(material.tools)
     return task(
-        HOP,
+        TOOL,
         (*chosen.messages[:-1], ChatMessage(role="user", content=text)),
         VERIFIER,
         expectation([Call(tool.name, values)], tools),

@@ -10,7 +10,19 @@ from typing import Annotated
 
 import typer
 
-from rsi.commands import ask, assets, dashboards, ingest, loop, modes, quarantine, service, traces, versions
+from rsi.commands import (
+    ask,
+    assets,
+    dashboards,
+    ingest,
+    loop,
+    modes,
+    quarantine,
+    screens,
+    service,
+    traces,
+    versions,
+)
 from rsi.commands.say import line, warn
 from rsi.errors import QuietError, RsiError, TransientError
 from rsi.settings import quiet_dependencies
@@ -59,6 +71,7 @@ for _name, _group in {
     "traces": traces.traces_app,
     "quarantine": quarantine.quarantine_app,
     "modes": modes.modes_app,
+    "screens": screens.screens_app,
 }.items():
     app.add_typer(_group, name=_name)
 

@@ -5,27 +5,40 @@ Digests are SHA-256 of canonical JSON (`rsi.ids`); times are nanoseconds UTC.
 """
 
 from enum import StrEnum
-from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from rsi.ids import Digest, digest
+from rsi.record import Record
+from rsi.task_records import BankManifest, ChatMessage, Facets, Phase, Refusal, Task
 
-
-class Record(BaseModel):
-    """A frozen record that refuses unknown keys and is named by the digest of its content."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    @property
-    def digest(self) -> Digest:
-        """SHA-256 of the record's canonical JSON."""
-        return digest(self.model_dump(mode="json"))
-
-    @classmethod
-    def parse(cls, data: bytes) -> Self:
-        """A record from its JSON."""
-        return cls.model_validate_json(data)
+__all__ = [
+    "Adapter",
+    "Approval",
+    "BankManifest",
+    "Blame",
+    "ChatMessage",
+    "Clause",
+    "Decision",
+    "Evidence",
+    "Facets",
+    "FailureMode",
+    "Item",
+    "ItemResult",
+    "Judgement",
+    "LedgerRecord",
+    "ModeStatus",
+    "Modes",
+    "Origin",
+    "Outcome",
+    "OutcomeKind",
+    "Phase",
+    "Record",
+    "Refusal",
+    "Split",
+    "Task",
+    "Verdict",
+    "Version",
+]
 
 
 # --- traces -------------------------------------------------------------------------------------------------
@@ -55,16 +68,7 @@ class Split(StrEnum):
     VAULT = "vault"
 
 
-class ChatMessage(Record):
-    """One turn, in the words of the OpenAI chat API."""
-
-    role: str
-    """system, user, assistant or tool."""
-    content: str
-    """The text; empty where a turn only calls tools."""
-
-
-# --- discover and expand ------------------------------------------------------------------------------------
+# --- discover (tasks and banks: `rsi.task_records`) ------------------------------------------------------------
 
 
 class Blame(StrEnum):
@@ -150,96 +154,6 @@ class Modes(Record):
     failures: int
     """Traces with at least one signal."""
     modes: tuple[FailureMode, ...]
-
-
-class Facets(Record):
-    """What tasks of one failure mode differ in; empty: it has no such side."""
-
-    tools: tuple[str, ...] = ()
-    """Tools that its answer calls."""
-    arguments: tuple[str, ...] = ()
-    """JSON types of their arguments."""
-    slots: tuple[str, ...] = ()
-    """Classes of the values in the answer, for instance `number:negative` or `label:L2`."""
-    language: str = ""
-    length: str = ""
-
-
-class Task(Record):
-    """A prompt, a verifier and where they came from."""
-
-    task_id: str
-    """`t-` and 16 hex digits of the hash of (hop, messages, verifier, expected), and of the tools where it has some."""
-    hop: str
-    """Which prompt of the harness renders it: `route`, `answer` or `tool`."""
-    messages: tuple[ChatMessage, ...]
-    """The conversation up to the turn to be answered."""
-    verifier: str
-    """A name in `rsi.verifiers`."""
-    expected: str
-    """What the verifier expects; never part of the prompt."""
-    mode_id: str | None
-    """The failure mode it covers; null for a task that keeps what already works."""
-    traces: tuple[str, ...]
-    """Ids of the traces it was made from."""
-    source: str
-    """How it was made: a name in `rsi.expand.propose`, for instance `correction`."""
-    tools: str = ""
-    """JSON list of the functions on offer, as the OpenAI chat API takes them; empty for none."""
-    generator: str = ""
-    """What wrote its words: empty for people, else a rule (`template`, `research/paraphrase`) or a model's name."""
-    prompt: str = ""
-    """Digest of the prompt that the generator worked from; empty where there was none."""
-    screens: tuple[str, ...] = ()
-    licence: str = "deployment"
-    """Whose words it holds: `deployment` for the deployment's own traffic and what was derived from it."""
-    facets: Facets = Facets()
-    passed: int = 0
-    """Of `samples` answers of the version in service, how many were right."""
-    samples: int = 0
-    """0: its difficulty was not measured."""
-
-
-class Phase(Record):
-    """What one source was worth in one phase: proposals, those that passed every screen, questions to a model."""
-
-    phase: str
-    """retry, sweep or targeted (`rsi.expand.phases`)."""
-    source: str
-    attempts: int
-    passes: int
-    filled: int
-    """Cells of the grid that held a task at the end of it, over all phases so far."""
-    calls: int = 0
-
-
-class BankManifest(Record):
-    """What lies in a bank; the bank's digest is this record's."""
-
-    night: str
-    tasks: int
-    tasks_sha256: str
-    """SHA-256 of ``tasks.parquet``."""
-    by_mode: dict[str, int]
-    by_expected: dict[str, int]
-    rejected: dict[str, int]
-    """Reason -> count of proposals that were refused."""
-    screens: dict[str, str]
-    """Suite split -> digest of the held-out fingerprints the tasks were screened against."""
-    by_source: dict[str, int] = Field(default_factory=dict)
-    phases: tuple[Phase, ...] = ()
-    asked: tuple[str, ...] = ()
-    """Cells of the grid that tasks were wanted for: `mode/dimension/value`."""
-    empty: tuple[str, ...] = ()
-    """Those of them that hold none."""
-    replayed: int = 0
-    """Tasks taken from older banks."""
-    synthetic: int = 0
-    """Tasks whose words no person wrote."""
-    measured: int = 0
-    """Tasks whose difficulty is known."""
-    research: dict[str, int] = Field(default_factory=dict)
-    """Fate -> count of the hypotheses that AutoResearch tried."""
 
 
 # --- update -------------------------------------------------------------------------------------------------
@@ -388,7 +302,7 @@ class LedgerRecord(Record):
     at: str
     """ISO 8601 UTC, not part of what must be the same after a crash."""
     kind: str
-    """genesis, night, stage, request, approval, refusal, promotion, rollback, end."""
+    """genesis, night, stage, request, approval, refusal, promotion, rollback, overrule, end."""
     night: str | None = None
     stage: str | None = None
     input: str | None = None

@@ -110,6 +110,10 @@ class Home:
         return self.root / "banks"
 
     @property
+    def refused(self) -> Path:
+        return self.root / "refused"
+
+    @property
     def jobs(self) -> Path:
         return self.root / "jobs"
 
@@ -226,8 +230,26 @@ class Expand(_Section):
     max_tasks: int = Field(2000, ge=1)
     max_share: float = Field(0.4, gt=0, le=1)
     """Largest share of the bank with one expected answer."""
-    overlap: float = Field(0.7, gt=0, le=1)
-    """MinHash Jaccard from which a proposal counts as held out."""
+    overlap: float = Field(0.33, gt=0, le=1)
+    """Similarity (`rsi.tasks.fingerprint`) from which a proposal counts as held out."""
+    duplicate: float = Field(0.9, gt=0, le=1)
+    """Similarity from which a proposal with the same expectation counts as one there is already."""
+    languages: tuple[str, ...] = ()
+    """Languages of tasks, by ISO 639 code; empty means any. A text whose language nobody can tell passes."""
+    licences: tuple[str, ...] = (
+        "own",
+        "Apache-2.0",
+        "MIT",
+        "BSD-2-Clause",
+        "BSD-3-Clause",
+        "CC0-1.0",
+        "CC-BY-4.0",
+    )
+    """What tasks may be made from: SPDX ids, `own` for the deployment's own traces."""
+    giver_share: float = Field(0.02, gt=0, le=1)
+    """Largest share of the bank from one user or conversation; twice an even share where that is more."""
+    maker_share: float = Field(0.5, gt=0, le=1)
+    """Largest share of the bank from one generator or document that no trace stands behind."""
     synthetic: float = Field(0.5, ge=0, lt=1)
     """Largest share of the bank whose words no person wrote."""
     replay: float = Field(0.1, ge=0, lt=1)

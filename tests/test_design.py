@@ -10,6 +10,8 @@ from rsi.settings import PROJECT
 ORDER = (
     "errors",
     "ids",
+    "record",
+    "task_records",
     "records",
     "ports",
     "store.files",

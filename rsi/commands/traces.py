@@ -224,7 +224,7 @@ def _deleted(found: "Deleted", json: bool) -> None:
         return
     verb = "would go" if found.dry_run else "deleted"
     line(f"{verb}: {plural(found.traces, 'trace')}, {found.heldout} of them held out")
-    for name in ("spans", "messages", "tool_calls", "scores", "tasks", "quarantined"):
+    for name in ("spans", "messages", "tool_calls", "scores", "tasks", "refusals", "quarantined"):
         if getattr(found, name):
             line(f"  {getattr(found, name)} {name.replace('_', ' ')}")
     if not found.dry_run:

@@ -18,7 +18,7 @@ from rsi.expand.aims import Aim
 from rsi.expand.facets import CLASSES
 from rsi.expand.tools import Tool
 from rsi.records import Task
-from rsi.tasks.screen import Reason
+from rsi.tasks.refused import Reason
 
 
 class Dimension(StrEnum):

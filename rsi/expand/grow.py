@@ -30,13 +30,18 @@ from rsi.settings import contracts_dir
 from rsi.store.database import store_batch
 from rsi.store.journal import Journal
 from rsi.store.ledger import Ledger
-from rsi.tasks import bank
+from rsi.tasks import bank, overrule
 from rsi.tasks.attempt import Attempts, Policy
 from rsi.tasks.bank import Account
 from rsi.tasks.language import language
 from rsi.tasks.mixture import capped, replayed
-from rsi.tasks.screen import Reason
+from rsi.tasks.refused import Reason
 
+_GIVERS = """
+select trace_uid, coalesce('user ' || user_ref, 'conversation ' || conversation)
+from traces_until($ordinal)
+where user_ref is not null or conversation is not null
+"""
 SYNTHETIC = "over_synthetic_share"
 """Why made-up tasks are left out of a mixture."""
 
@@ -78,6 +83,9 @@ def prepare(context: Context, modes: Modes) -> Night:
     tools = sorted({one.tool for one in found if one.tool})
     with store_batch(home, context.world.clock, f"expand {start.night}") as connection:
         told = read(connection, start.ordinal, [one.value for one in deployment.traces.origins], tools)
+        givers = dict(connection.execute(_GIVERS, {"ordinal": start.ordinal}).fetchall())
+    overruled = overrule.known(Ledger(home.ledger, context.world.clock), start.night)
+    screening = Screening(contracts_dir(), deployment, givers, overruled)
     material = Material(
         aims=found,
         roles=harness.roles,
@@ -93,7 +101,7 @@ def prepare(context: Context, modes: Modes) -> Night:
         context,
         material,
         asked(found, material.tools, spoken),
-        Screening(contracts_dir(), deployment.expand.overlap),
+        screening,
         harness,
         _older(context),
     )
@@ -113,7 +121,7 @@ def grow(night: Night, journals: Path | None) -> Grown:
     ]
     measured = worked.measure(tasks)
     refused = (
-        screening.refused + left + Counter({Reason.UNKNOWN_LABEL.value: night.strangers, SYNTHETIC: over})
+        screening.rejected + left + Counter({Reason.UNKNOWN_LABEL.value: night.strangers, SYNTHETIC: over})
     )
     account = Account(
         rejected={reason: count for reason, count in refused.items() if count},

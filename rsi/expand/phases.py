@@ -16,8 +16,7 @@ from rsi.expand.facets import facets
 from rsi.expand.material import Material, Want
 from rsi.expand.propose import GIVEN, SWEEP, TARGETED, Proposer
 from rsi.records import Phase, Task
-from rsi.tasks.fingerprint import fingerprint
-from rsi.tasks.screen import request_of
+from rsi.tasks.duplicates import asked
 
 ROUND = 50
 """Proposals of one source in one round."""
@@ -85,8 +84,8 @@ class Growing:
         """Screen proposals and keep what passes; how many there were."""
         calls = self.spent()
         offered = list(proposals)
-        known = {fingerprint(request_of(one)).exact for one in self.tasks.values()} if offered else set()
-        fresh = [one for one in offered if fingerprint(request_of(one)).exact not in known]
+        known = {asked(one) for one in self.tasks.values()} if offered else set()
+        fresh = [one for one in offered if asked(one) not in known]
         passed = [one.model_copy(update={"facets": facets(one)}) for one in self.screen(fresh)]
         self.tasks |= {one.task_id: one for one in passed}
         if offered or self.spent() > calls:

@@ -1,5 +1,6 @@
 """Expand: the night's failure modes into a bank of verified tasks."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import orjson
@@ -10,15 +11,15 @@ from rsi.discover.facts import UNKNOWN
 from rsi.errors import QuietError
 from rsi.expand.grow import grow, prepare
 from rsi.ids import Digest
-from rsi.records import FailureMode, Modes, Task
+from rsi.records import FailureMode, Modes, Refusal, Task
 from rsi.store.database import store_batch
-from rsi.tasks import bank
+from rsi.tasks import bank, refused
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_CLEAR = "delete from tasks where night = $night"
-_FILL = "insert into tasks by name select * from task_rows"
+_CLEAR = "delete from {table} where night = $night"
+_FILL = "insert into {table} by name select * from night_rows"
 _JSON = ("messages", "facets")
 """Columns that are JSON in the store."""
 
@@ -34,12 +35,13 @@ def expand(context: Context, modes: Digest) -> Digest:
     enough(found, start.champion, context.deployment.night.min_failures)
     night = prepare(context, found)
     grown = grow(night, home.journals)
-    refused = grown.account.rejected
-    context.world.progress("expand", len(grown.tasks), grown.proposals, f"{sum(refused.values())} refused")
+    _keep(context, night.screening.refused)
+    rejected = grown.account.rejected
+    context.world.progress("expand", len(grown.tasks), grown.proposals, f"{sum(rejected.values())} refused")
     if not any(one.mode_id for one in grown.tasks[: grown.new]):
         raise QuietError(
             f"no task covers a failure mode: {len(night.material.corrected)} traces carry a correction, "
-            f"{grown.proposals} proposals, refused {dict(refused) or 'none'}"
+            f"{grown.proposals} proposals, refused {dict(rejected) or 'none'}"
         )
     name = bank.freeze(home, start.night, grown.tasks, grown.account)
     faults.point("expand.after_bank")
@@ -67,15 +69,32 @@ def _of_today(mode: FailureMode, champion: str) -> int:
     return sum(mode.by_version.get(version, (0, 0))[0] for version in (champion, UNKNOWN))
 
 
+def _keep(context: Context, refusals: Sequence[Refusal]) -> None:
+    """Put the refusals where a person and analysts look, whether a bank comes of the night or not."""
+    night = context.start.night
+    refused.write(context.home, night, refusals)
+    rows = [{"night": night, **one.model_dump(mode="json")} for one in refusals]
+    with store_batch(context.home, context.world.clock, f"expand {night}") as connection:
+        _fill(connection, "refusals", night, rows)
+
+
 def _tell(connection: "DuckDBPyConnection", night: str, tasks: tuple[Task, ...]) -> None:
     """Put the night's tasks where analysts can join them."""
-    import pyarrow as pa
-
     rows = []
     for one in tasks:
         said = one.model_dump(mode="json")
         rows.append({**said, "night": night, **{name: orjson.dumps(said[name]).decode() for name in _JSON}})
-    connection.execute(_CLEAR, {"night": night})
-    connection.register("task_rows", pa.Table.from_pylist(rows))
-    connection.execute(_FILL)
-    connection.unregister("task_rows")
+    _fill(connection, "tasks", night, rows)
+
+
+def _fill(
+    connection: "DuckDBPyConnection", table: str, night: str, rows: Sequence[Mapping[str, object]]
+) -> None:
+    """The rows of a night in place of those there are."""
+    import pyarrow as pa
+
+    connection.execute(_CLEAR.format(table=table), {"night": night})
+    if rows:
+        connection.register("night_rows", pa.Table.from_pylist(rows))
+        connection.execute(_FILL.format(table=table))
+        connection.unregister("night_rows")

@@ -2,11 +2,12 @@
 
 ::
 
-    {"schema": "rsi.fingerprints/1", "suite": "routing/v1", "digest": "<the suite's>",
-     "splits": {"gate": {"exact": ["<sha256>", …], "minhash": [[128 integers], …]}, "vault": {…}}}
+    {"schema": "rsi.fingerprints/2", "suite": "routing/v1", "digest": "<the suite's>", "items": [
+      {"id": "ui-4", "split": "vault", "exact": "<sha256>", "run": 8, "grams": "<base64>", "minhash": "<base64>"}, …]}
 
-`exact` is sorted, and each signature stands at the place of its own hash, so that nothing tells the order
-of the items. Written once, when a suite is frozen, by its author; `check` says whether it still fits.
+Items stand in the order of `exact`, so that nothing tells their order in the suite; what the digests are, and what
+they do not hide, stands in `rsi.tasks.fingerprint`. The id is what a person who reviews a refusal names to the
+people of the gate. Written once, when a suite is frozen, by its author; `check` says whether it still fits.
 """
 
 from pathlib import Path
@@ -21,7 +22,6 @@ from rsi.records import Split
 from rsi.store.files import write_whole
 
 FILE = "fingerprints.json"
-SCHEMA = "rsi.fingerprints/1"
 
 
 def write(suite_folder: Path, resolve: Resolve = assets.resolve) -> Path:
@@ -57,17 +57,22 @@ def check(suite_folder: Path, resolve: Resolve = assets.resolve) -> None:
 
 
 def _content(folder: Path, resolve: Resolve) -> dict[str, object]:
+    from rsi.tasks import heldout
     from rsi.tasks.fingerprint import fingerprint
 
     folder = folder.resolve()
     name = f"{folder.parent.name}/{folder.name}"
-    splits: dict[str, object] = {}
-    for split in (Split.GATE, Split.VAULT):
-        suite = load(name, None, folder.parent.parent.parent, resolve, split)
-        texts = ("\n".join(m.content for m in item.messages if m.role == "user") for item in suite.items)
-        prints = sorted({fingerprint(text) for text in texts})
-        splits[split.value] = {
-            "exact": [one.exact for one in prints],
-            "minhash": [list(one.minhash) for one in prints],
-        }
-    return {"schema": SCHEMA, "suite": name, "digest": digest_of(folder), "splits": splits}
+    prints = [
+        (
+            fingerprint("\n".join(m.content for m in item.messages if m.role == "user")),
+            item.item_id,
+            split.value,
+        )
+        for split in (Split.GATE, Split.VAULT)
+        for item in load(name, None, folder.parent.parent.parent, resolve, split).items
+    ]
+    items = [
+        heldout.told(item, split, one)
+        for one, item, split in sorted(prints, key=lambda row: (row[0].exact, row[1]))
+    ]
+    return {"schema": heldout.SCHEMA, "suite": name, "digest": digest_of(folder), "items": items}

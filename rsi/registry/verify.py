@@ -20,9 +20,9 @@ from rsi.records import Approval, Decision, Judgement, LedgerRecord, Modes
 from rsi.registry import adapters, approval, champion, versions
 from rsi.settings import Deployment, Home, contracts_dir
 from rsi.store.ledger import Ledger
-from rsi.tasks import bank, heldout
-from rsi.tasks.fingerprint import fingerprint
-from rsi.tasks.screen import request_of
+from rsi.tasks import bank, heldout, overrule
+from rsi.tasks.overlap import Index, texts_of
+from rsi.tasks.screen import OVERLAPS
 
 
 class Finding(NamedTuple):
@@ -47,7 +47,7 @@ def verify(home: Home, clock: Clock) -> Report:
         return Report({"ledger records": 0}, (Finding("I4", str(error)),))
     if not records:
         raise ContractError(f"{home.root} holds no ledger; run `rsi init` first")
-    findings = [*_champion(home, records), *_names(home, records), *_once(records), *_banks(home)]
+    findings = [*_champion(home, records), *_names(home, records), *_once(records), *_banks(home, clock)]
     checked = {
         "ledger records": len(records),
         "versions": len(list(home.versions.glob("*.json"))),
@@ -179,21 +179,21 @@ def _once(records: tuple[LedgerRecord, ...]) -> Iterator[Finding]:
             yield Finding("I3", f"verdict {str(verdict)[:12]} has {count} decisions")
 
 
-def _banks(home: Home) -> Iterator[Finding]:
+def _banks(home: Home, clock: Clock) -> Iterator[Finding]:
     names = _banks_of(home)
     if not names:
         return
     bound = Deployment.read(home.deployment_file).expand.overlap
-    index = heldout.index(heldout.read(contracts_dir()).prints, bound)
+    index = Index(heldout.read(contracts_dir()).items, bound)
+    overruled = overrule.known(Ledger(home.ledger, clock))
     for name in names:
         try:
             tasks = bank.load(home, name)
         except IntegrityError as error:
             yield Finding("I2", str(error))
             continue
-        for one in tasks:
-            known = fingerprint(request_of(one))
-            if index.exact(known) or index.near(known):
+        for one, hit in zip(tasks, index.overlaps([texts_of(task) for task in tasks]), strict=True):
+            if hit and (one.task_id, OVERLAPS[hit.how].value) not in overruled:
                 yield Finding(
                     "I5",
                     f"bank {name[:12]}: task {one.task_id} is within the overlap bound of a held-out item",

@@ -209,15 +209,27 @@ comment on column tasks.tools is 'JSON list of the functions on offer; empty for
 comment on column tasks.generator is 'What wrote its words: empty for people, else a rule or the name of a model.';
 comment on column tasks.prompt is 'Digest of the prompt that its generator worked from; empty where there was none.';
 comment on column tasks.screens is 'Screens that it passed.';
-comment on column tasks.licence is 'Whose words it holds: deployment for the deployment''s own traffic.';
 comment on column tasks.facets is 'JSON: tools, types and value classes of its answer, language and length of its request.';
 comment on column tasks.passed is 'How many of the sampled answers of the version in service were right.';
 comment on column tasks.samples is 'How many answers were sampled; 0 where its difficulty was not measured.';
+comment on column tasks.licence is 'SPDX id of what it was made from; own for the deployment''s own traces.';
+
+comment on table refusals is 'One row a proposal that a screen kept out of a bank, by night; `rsi screens` shows and overrules them.';
+comment on column refusals.night is 'The night that looked, YYYY-MM-DD (UTC).';
+comment on column refusals.task_id is 'Id the task would have: a hash of what is asked and expected.';
+comment on column refusals.reason is 'The first screen that objected: held_out_near, duplicate, injection and so on.';
+comment on column refusals.source is 'How the proposal was made, for instance correction.';
+comment on column refusals.evidence is 'What the screen saw: the proposal''s own words, personal values masked.';
+comment on column refusals.held_out is 'The held-out item it met, suite/vN:id; null for other reasons.';
+comment on column refusals.text is 'The beginning of the request, personal values masked.';
+comment on column refusals.expected is 'What the verifier would have expected.';
+comment on column refusals.mode_id is 'The failure mode it would have covered; null for one that keeps what works.';
+comment on column refusals.traces is 'trace_uid of the traces it was made from.';
 
 comment on table ledger is 'A copy of the ledger file: one row a record, append-only, each naming the digest of the one before.';
 comment on column ledger.seq is 'Number of the record, from 1.';
 comment on column ledger.recorded_at is 'When, UTC.';
-comment on column ledger.kind is 'genesis, night, stage, request, approval, refusal, promotion, rollback, deletion or end.';
+comment on column ledger.kind is 'genesis, night, stage, request, approval, refusal, promotion, rollback, overrule, deletion or end.';
 comment on column ledger.night is 'The night it belongs to; null outside of nights.';
 comment on column ledger.stage is 'discover, expand, update or gate; null for other kinds.';
 comment on column ledger.input is 'Digest of what it is about or was made from; null if nothing.';

@@ -242,10 +242,24 @@ create table tasks (
     generator varchar not null,
     prompt varchar not null,
     screens varchar[] not null,
-    licence varchar not null,
     facets varchar not null,
     passed bigint not null,
-    samples bigint not null
+    samples bigint not null,
+    licence varchar not null
+);
+
+-- What the screens kept out of a bank.
+create table refusals (
+    night varchar not null,
+    task_id varchar not null,
+    reason varchar not null,
+    source varchar not null,
+    evidence varchar not null,
+    held_out varchar,
+    text varchar not null,
+    expected varchar not null,
+    mode_id varchar,
+    traces varchar[] not null
 );
 
 -- A copy of the ledger file, which is the truth.

@@ -42,6 +42,7 @@ TABLES = (
     "quarantine_settled",
     "failure_modes",
     "tasks",
+    "refusals",
     "ledger",
     "banks",
     "verdicts",

@@ -75,6 +75,7 @@ def task(
     tools: str = "",
     generator: str = "",
     prompt: str = "",
+    licence: str = "own",
 ) -> Task:
     """A task named by what is asked and what is expected."""
     name = digest(
@@ -92,6 +93,7 @@ def task(
         tools=tools,
         generator=generator,
         prompt=prompt,
+        licence=licence,
     )
 
 

@@ -4,8 +4,7 @@ import random
 from collections.abc import Sequence
 
 from rsi.records import Task
-from rsi.tasks.fingerprint import fingerprint
-from rsi.tasks.screen import request_of
+from rsi.tasks.duplicates import asked
 
 
 def replayed(new: Sequence[Task], old: Sequence[Task], share: float, seed: int) -> tuple[Task, ...]:
@@ -14,12 +13,8 @@ def replayed(new: Sequence[Task], old: Sequence[Task], share: float, seed: int) 
     A request that is asked anew stands as it is asked now: what was thought right of it may have changed.
     """
     most = int(share * len(new) / (1 - share)) if share < 1 else len(old)
-    asked = {fingerprint(request_of(one)).exact for one in new} | {one.task_id for one in new}
-    left = {
-        one.task_id: one
-        for one in old
-        if one.task_id not in asked and fingerprint(request_of(one)).exact not in asked
-    }
+    known = {asked(one) for one in new}
+    left = {one.task_id: one for one in old if asked(one) not in known}
     names = sorted(left)
     random.Random(f"replay:{seed}").shuffle(names)
     return tuple(left[name] for name in sorted(names[:most]))

@@ -21,6 +21,7 @@ from rsi.records import Record
 from rsi.settings import Deployment, Home
 from rsi.store.compact import compact
 from rsi.store.database import store_batch
+from rsi.store.files import whole
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold
 from rsi.store.snapshot import refresh
@@ -71,6 +72,8 @@ class Deleted(Record):
     """Refused parts of the same records."""
     tasks: int = 0
     """Tasks that no bank holds."""
+    refusals: int = 0
+    """Proposals that a screen refused."""
     raw: int = 0
     """Records of raw and held-out text."""
     inbox: int = 0
@@ -130,9 +133,10 @@ def _deleted(work: _Work, chosen: set[str], by: str, how: str) -> Deleted:
         found = _sources(connection, work)
     faults.point("delete.after_remember")
     scrubbed = scrub(found, work.rules, gone, lambda *facts: _known(work, *facts), work.progress)
+    refused = _refusals(home, gone)
     faults.point("delete.after_files")
     with store_batch(home, clock, WHO) as connection:
-        done = _rows(connection, home, gone, scrubbed)
+        done = _rows(connection, home, gone, scrubbed).model_copy(update={"refusals": refused})
         said = done.model_dump(mode="json", exclude={"dry_run", "growing"})
         if any(said.values()):
             Ledger(home.ledger, clock).append("deletion", body={"by": by, "how": how, **said})
@@ -218,6 +222,7 @@ def _rows(connection: "DuckDBPyConnection", home: Home, gone: set[str], scrubbed
     with _staged(connection, gone):
         done = _counted(connection, home, gone)
         refused = connection.execute(_QUERIES["quarantine"]).fetchall()
+        connection.execute(_QUERIES["refusals"])
         tasks = connection.execute(_QUERIES["tasks"], {"banked": banked}).fetchall()
         connection.execute(_QUERIES["modes"])
         for table in ROWS:
@@ -233,6 +238,22 @@ def _rows(connection: "DuckDBPyConnection", home: Home, gone: set[str], scrubbed
             "growing": tuple(str(path) for path in scrubbed.growing),
         }
     )
+
+
+def _refusals(home: Home, gone: Collection[str]) -> int:
+    """Write the files of refused proposals without those from the traces in `gone`; how many went."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    count = 0
+    for path in sorted(home.refused.glob("[!.]*.parquet")):
+        table = pq.read_table(path)
+        stays = [frozenset(one).isdisjoint(gone) for one in table.column("traces").to_pylist()]
+        if not all(stays):
+            with whole(path) as file:
+                pq.write_table(table.filter(pa.array(stays)), file, compression="zstd")
+            count += len(stays) - sum(stays)
+    return count
 
 
 def _counted(connection: "DuckDBPyConnection", home: Home, gone: Collection[str]) -> Deleted:

@@ -96,6 +96,12 @@ set examples = list_filter(examples, lambda one: not list_contains(g.uids, one))
 from (select list(trace_uid) as uids from gone) g
 where list_has_any(examples, g.uids)
 
+-- name: refusals
+delete from refusals
+using (select list(trace_uid) as uids from gone) g
+where list_has_any(traces, g.uids)
+returning task_id
+
 -- name: tasks
 delete from tasks
 using (select list(trace_uid) as uids from gone) g

@@ -45,7 +45,7 @@ def run(number: int, wrong: bool, rng: random.Random) -> dict[str, object]:
                 "role": "assistant",
                 "content": None,
                 "tool_calls": [
-                    {"id": f"c{number}", "type": "function", "function": {"name": TOOL, "arguments": orjson.dumps(made).decode()}}
+                    {"id": f"c{number}", "function": {"name": TOOL, "arguments": orjson.dumps(made).decode()}}
                 ],
             },
             {"role": "tool", "tool_call_id": f"c{number}", "name": TOOL, "content": "booked"},
@@ -80,7 +80,9 @@ def world(base: Path | None = None, clock: Clock | None = None) -> World:
     return World(clock or FixedClock(), silent, lambda: named, lambda: engine)
 
 
-def context(home: Home, deployment: Deployment, around: World, night: str = "2026-01-02") -> tuple[Context, Modes]:
+def context(
+    home: Home, deployment: Deployment, around: World, night: str = "2026-01-02"
+) -> tuple[Context, Modes]:
     """A night of a home whose inbox was ingested, with the modes that its traces show."""
     version = found(home, around.clock, deployment, router(), around.base().digest).output
     ingest(home, around.clock, [home.inbox], deployment=deployment)

@@ -127,7 +127,7 @@ def store_modes(connection: "DuckDBPyConnection", modes: Modes) -> None:
         return
     rows = [
         {
-            **mode.model_dump(mode="json"),
+            **mode.model_dump(mode="json", exclude={"blame", "wont_fix"}),
             "night": modes.night,
             "by_version": orjson.dumps(mode.by_version, option=orjson.OPT_SORT_KEYS).decode(),
         }

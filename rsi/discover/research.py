@@ -97,7 +97,7 @@ def research(
     """
     kept: dict[str, Task] = {}
     lines: dict[str, Hypothesised] = {}
-    for chunk in _chunks(_variants(seeds, rules.seed)):
+    for chunk in _chunks(hypotheses(seeds, rules.seed)):
         if len(kept) >= rules.keep or attempts.spent >= attempts.budget:
             break
         fresh = {task.task_id: (seed, kind, task) for seed, kind, task in chunk if task.task_id not in lines}
@@ -117,8 +117,8 @@ def research(
     return Found(tuple(kept[name] for name in sorted(kept)), tuple(lines.values()), attempts.spent)
 
 
-def _variants(seeds: Sequence[Task], number: int) -> Iterator[tuple[Task, str, Task]]:
-    """(seed, kind, variant), kinds in turns, so that a small budget tries each of them; order and words are seeded."""
+def hypotheses(seeds: Sequence[Task], number: int) -> Iterator[tuple[Task, str, Task]]:
+    """(seed, kind, probe), kinds in turns, so that a small budget tries each of them; order and words are seeded."""
     ordered = sorted((one for one in seeds if one.mode_id and request(one)), key=lambda one: one.task_id)
     random.Random(f"research:{number}").shuffle(ordered)
     others = sorted(seeds, key=lambda one: one.task_id)

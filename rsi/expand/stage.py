@@ -9,7 +9,9 @@ from rsi import faults
 from rsi.context import Context
 from rsi.discover.facts import UNKNOWN
 from rsi.errors import QuietError
-from rsi.expand.grow import grow, prepare
+from rsi.expand.asking import Asking
+from rsi.expand.grow import grow
+from rsi.expand.prepare import prepare
 from rsi.ids import Digest
 from rsi.records import FailureMode, Modes, Refusal, Task
 from rsi.store.database import store_batch
@@ -34,7 +36,7 @@ def expand(context: Context, modes: Digest) -> Digest:
     found = Modes.parse((home.modes / f"{modes}.json").read_bytes())
     enough(found, start.champion, context.deployment.night.min_failures)
     night = prepare(context, found)
-    grown = grow(night, home.journals)
+    grown = grow(night, Asking(night))
     _keep(context, night.screening.refused)
     rejected = grown.account.rejected
     context.world.progress("expand", len(grown.tasks), grown.proposals, f"{sum(rejected.values())} refused")

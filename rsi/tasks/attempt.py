@@ -50,6 +50,11 @@ class Policy(NamedTuple):
     harness: Harness
 
 
+def cost(task: Task, samples: int) -> int:
+    """Calls that a task costs."""
+    return 1 if task.hop == ROUTE else samples
+
+
 @dataclass
 class Attempts:
     """A version, a budget of calls, and what was spent of it."""
@@ -61,17 +66,13 @@ class Attempts:
     budget: int
     spent: int = field(default=0)
 
-    def cost(self, task: Task, samples: int) -> int:
-        """Calls that a task costs."""
-        return 1 if task.hop == ROUTE else samples
-
     def ask(self, tasks: Sequence[Task], samples: int) -> dict[str, Asked]:
         """Task id -> how it went, for as many of the tasks, in their order, as the budget pays."""
         paid = []
         for task in tasks:
-            if self.spent + self.cost(task, samples) > self.budget:
+            if self.spent + cost(task, samples) > self.budget:
                 break
-            self.spent += self.cost(task, samples)
+            self.spent += cost(task, samples)
             paid.append(task)
         found: dict[str, Asked] = {}
         fresh: list[Task] = []
@@ -91,7 +92,7 @@ class Attempts:
     def _fresh(self, tasks: Sequence[Task], samples: int) -> dict[str, Asked]:
         started = time.monotonic()
         answers = (self._routes if tasks[0].hop == ROUTE else self._written)(tasks, samples)
-        each = (time.monotonic() - started) / sum(self.cost(one, samples) for one in tasks)
+        each = (time.monotonic() - started) / sum(cost(one, samples) for one in tasks)
         found = {}
         for task, said in zip(tasks, answers, strict=True):
             right = sum(verify(task.verifier, one, task.expected).score == 1.0 for one in said)

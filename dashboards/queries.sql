@@ -113,7 +113,7 @@ from chosen c
 join traces t using (trace_uid)
 where c.outcome = 'fail'
     and ($mode::varchar is null or t.trace_uid in (
-        select unnest(examples) from v_failure_modes where mode_id = $mode and is_newest
+        select trace_uid from mode_traces where mode_id = $mode
     ))
 order by t.start_ts desc nulls last, t.trace_uid
 limit $most

@@ -160,7 +160,7 @@ def answers(home: Home, choice: Choice) -> Answers:
 
 
 def failing(home: Home, choice: Choice, mode: str | None = None) -> pd.DataFrame:
-    """The newest `MOST` traces that failed; of a mode, the examples that its night kept."""
+    """The newest `MOST` traces that failed; of a mode, those that show it."""
     with open_snapshot(home) as connection:
         _choose(connection, choice)
         return _frame(connection, "failing", mode=mode, most=MOST)

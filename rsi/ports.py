@@ -4,9 +4,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from rsi.records import ChatMessage
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Prompt = tuple[ChatMessage, ...]
 """A conversation to be answered."""
@@ -115,4 +119,11 @@ class Judge(Protocol):
         Raises:
             TransientError: the judge cannot be reached now.
         """
+
+
+class Embedder(Protocol):
+    """What turns texts into vectors whose nearness is nearness of meaning."""
+
+    def embed(self, texts: Sequence[str]) -> "NDArray[np.float64]":
+        """One row a text, of length one, or zero for a text that says nothing; the same texts give the same rows."""
         ...

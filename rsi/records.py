@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from rsi.mode_parts import Cell, Factors, Fix, Reach, Topic, Unseen
 from rsi.record import Record
 from rsi.task_records import BankManifest, ChatMessage, Facets, Phase, Refusal, Task
 
@@ -93,6 +94,25 @@ class Evidence(Record):
     """What is seen there, in one line."""
 
 
+class Ticket(Record):
+    """A failure that is not the model's, for whoever keeps the harness, the environment or the tasks."""
+
+    ticket_id: str
+    """`k-` and 10 hex digits of the hash of (blame, signature)."""
+    blame: Blame
+    """Never the model."""
+    signature: str
+    """That of the failure mode it shows as."""
+    title: str
+    """One line in words."""
+    count: int
+    """Traces that show it."""
+    reasons: tuple[str, ...] = ()
+    """Why this blame, the most frequent first, up to three."""
+    evidence: tuple[Evidence, ...] = ()
+    """Up to five places, by trace id."""
+
+
 class ModeStatus(StrEnum):
     """Where a failure mode stands for the version in service."""
 
@@ -134,8 +154,24 @@ class FailureMode(Record):
     status: ModeStatus
     by_version: dict[str, tuple[int, int]] = Field(default_factory=dict)
     """Version digest (or `unknown`) -> (count, opportunities)."""
+    history: tuple[Cell, ...] = ()
+    """The same by version and night, oldest night first."""
+    fix: Fix | None = None
+    """What showed it fixed last; null where it never was."""
+    factors: Factors | None = None
     blame: Blame = Blame.MODEL
     """Of most of its traces."""
+    evidence: tuple[Evidence, ...] = ()
+    """Where the examples show it."""
+    answered_by: dict[str, int] = Field(default_factory=dict)
+    """Role -> traces that it answered, where they say so."""
+    signatures: tuple[str, ...] = ()
+    """All signatures that count here: its own and those merged into it."""
+    chances: tuple[tuple[str, str], ...] = ()
+    """What gives a trace the opportunity, as (what, subject)."""
+    topics: tuple[Topic, ...] = ()
+    titled_by: str = "template"
+    """template, person, or model and the digest of the prompt."""
     wont_fix: str | None = None
     """Why a person will not have it fixed; null where nobody said so."""
 
@@ -154,6 +190,12 @@ class Modes(Record):
     failures: int
     """Traces with at least one signal."""
     modes: tuple[FailureMode, ...]
+    nights: tuple[Reach, ...] = ()
+    """The nights by which traces are told apart, oldest first; the first stands for all up to it."""
+    unseen: Unseen | None = None
+    """Null where nothing failed."""
+    labels: int = 0
+    """Labels of persons that count here."""
 
 
 # --- update -------------------------------------------------------------------------------------------------
@@ -302,7 +344,7 @@ class LedgerRecord(Record):
     at: str
     """ISO 8601 UTC, not part of what must be the same after a crash."""
     kind: str
-    """genesis, night, stage, request, approval, refusal, promotion, rollback, overrule, end."""
+    """genesis, night, stage, mode (a label), request, approval, refusal, promotion, rollback, overrule, deletion, end."""
     night: str | None = None
     stage: str | None = None
     input: str | None = None

@@ -12,6 +12,7 @@ ORDER = (
     "ids",
     "record",
     "task_records",
+    "mode_parts",
     "records",
     "ports",
     "store.files",

@@ -12,39 +12,85 @@ from dataclasses import dataclass
 
 import orjson
 
-from rsi.discover.facts import TraceFacts
+from rsi.discover.facts import CallFact, TraceFacts
 
 _TOLERATED = 0.1
 """Share of passed runs that may contradict a tool: labels are not always right."""
+_PAIRED = 300
+"""Unequal actions of one tool that are looked at for pairs; no run that means something has more."""
 
 Arguments = dict[str, object]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A call, done or expected."""
+
+    tool: str
+    arguments: Arguments
+    compared: frozenset[str] | None = None
+    """Names of the arguments that count; null for all."""
+
+    def differing(self, other: "Action") -> tuple[str, ...]:
+        """The arguments in which two calls of one tool differ, in order of their names."""
+        absent = object()
+        names = self.arguments.keys() | other.arguments.keys()
+        if self.compared is not None:
+            names &= self.compared
+        one, two = self.arguments, other.arguments
+        return tuple(sorted(name for name in names if one.get(name, absent) != two.get(name, absent)))
+
+
+@dataclass(frozen=True, slots=True)
 class Mismatch:
-    """Where a run left its task's actions, by tool, each once."""
+    """Where a run left its task's actions; numbers are places in the lists that were compared."""
 
-    missing: frozenset[str]
-    wrong: frozenset[tuple[str, str]]
-    """(tool, argument that differs)."""
-    unexpected: frozenset[str]
+    missing: tuple[int, ...] = ()
+    """Expected actions that nothing was done for."""
+    wrong: tuple[tuple[int, int, tuple[str, ...]], ...] = ()
+    """(expected action, done action, arguments that differ)."""
+    unexpected: tuple[int, ...] = ()
+    """Done actions that nothing was expected for."""
+
+    @property
+    def any(self) -> bool:
+        """Whether there is one."""
+        return bool(self.missing or self.wrong or self.unexpected)
 
 
-def expected_actions(facts: TraceFacts) -> list[tuple[str, Arguments]] | None:
-    """(tool, arguments) in order; null where the trace does not say what was expected."""
-    said = _object(facts.expected).get("actions") if facts.expected else None
+def expected_actions(facts: TraceFacts) -> list[Action] | None:
+    """The agent's actions in order; null where the trace does not say what was expected."""
+    said = loaded(facts.expected).get("actions")
     if not isinstance(said, list):
         return None
-    return [
-        (one["name"], one["arguments"] if isinstance(one.get("arguments"), dict) else {})
-        for one in said
-        if isinstance(one, dict) and isinstance(one.get("name"), str)
-    ]
+    found = []
+    for one in said:
+        if (
+            not isinstance(one, dict)
+            or not isinstance(one.get("name"), str)
+            or one.get("requestor") == "user"
+        ):
+            continue
+        given, names = one.get("arguments"), one.get("compare_args")
+        compared = frozenset(str(name) for name in names) if isinstance(names, list) else None
+        found.append(Action(one["name"], given if isinstance(given, dict) else {}, compared))
+    return found
 
 
-def done_actions(facts: TraceFacts) -> list[tuple[str, Arguments]]:
-    """(tool, arguments) of the calls that were not refused, in order."""
-    return [(call.name, _object(call.arguments)) for call in facts.calls if call.status != "error"]
+def expected_outputs(facts: TraceFacts) -> list[str]:
+    """What the agent was to say, word for word."""
+    said = loaded(facts.expected).get("outputs")
+    return [str(one) for one in said if isinstance(one, str | int | float)] if isinstance(said, list) else []
+
+
+def done_calls(facts: TraceFacts) -> list[CallFact]:
+    """The agent's calls that were not refused, in order."""
+    return [call for call in facts.calls if call.status != "error" and not call.by_user]
+
+
+def action_of(call: CallFact) -> Action:
+    """A call as an action."""
+    return Action(call.name, loaded(call.arguments))
 
 
 def deciding_tools(runs: Iterable[TraceFacts]) -> frozenset[str]:
@@ -53,10 +99,10 @@ def deciding_tools(runs: Iterable[TraceFacts]) -> frozenset[str]:
     used: Counter[str] = Counter()
     contradicted: Counter[str] = Counter()
     for run in runs:
-        expected = Counter(name for name, _ in expected_actions(run) or ())
+        expected = Counter(one.tool for one in expected_actions(run) or ())
         wanted.update(expected)
         if run.outcome == "pass":
-            done = Counter(name for name, _ in done_actions(run))
+            done = Counter(call.name for call in done_calls(run))
             used.update(expected.keys() | done.keys())
             contradicted.update(
                 name for name in expected.keys() | done.keys() if expected[name] != done[name]
@@ -64,60 +110,67 @@ def deciding_tools(runs: Iterable[TraceFacts]) -> frozenset[str]:
     return frozenset(name for name in wanted if contradicted[name] <= _TOLERATED * used[name])
 
 
-def compare(
-    expected: Sequence[tuple[str, Arguments]],
-    done: Sequence[tuple[str, Arguments]],
-    deciding: frozenset[str],
-) -> Mismatch:
+def compare(expected: Sequence[Action], done: Sequence[Action], deciding: frozenset[str]) -> Mismatch:
     """Pair equal actions, then for each tool the most alike; what has no partner is missing or unexpected."""
-    missing, wrong, unexpected = set[str](), set[tuple[str, str]](), set[str]()
+    missing, wrong, unexpected = list[int](), list[tuple[int, int, tuple[str, ...]]](), list[int]()
     for tool in sorted(deciding):
-        wanted = [arguments for name, arguments in expected if name == tool]
-        found = [arguments for name, arguments in done if name == tool]
-        for one in list(wanted):
-            if one in found:
-                wanted.remove(one)
-                found.remove(one)
-        for differing in _pairs(wanted, found):
-            wrong.update((tool, name) for name in differing)
-        if wanted:
-            missing.add(tool)
-        if found:
-            unexpected.add(tool)
-    return Mismatch(frozenset(missing), frozenset(wrong), frozenset(unexpected))
+        wanted = {at: one for at, one in enumerate(expected) if one.tool == tool}
+        found = {at: one for at, one in enumerate(done) if one.tool == tool}
+        if not wanted and not found:
+            continue
+        _equal(wanted, found)
+        wrong += _pairs(wanted, found)
+        missing += wanted
+        unexpected += found
+    return Mismatch(tuple(sorted(missing)), tuple(sorted(wrong)), tuple(sorted(unexpected)))
 
 
-def _pairs(wanted: list[Arguments], found: list[Arguments]) -> list[list[str]]:
-    """Take pairs out of both lists, most alike first; the names of the arguments in which each pair differs.
+def _equal(wanted: dict[int, Action], found: dict[int, Action]) -> None:
+    """Take equal pairs out of both, the earliest first."""
+    places: dict[bytes, list[int]] = {}
+    for at, one in found.items():
+        places.setdefault(_text(one.arguments), []).append(at)
+    for at, one in list(wanted.items()):
+        same = places.get(_text(one.arguments))
+        if same:
+            del wanted[at], found[same.pop(0)]
+        elif one.compared is not None:
+            near = next((other for other in found if not one.differing(found[other])), None)
+            if near is not None:
+                places[_text(found[near].arguments)].remove(near)
+                del wanted[at], found[near]
+
+
+def _pairs(wanted: dict[int, Action], found: dict[int, Action]) -> list[tuple[int, int, tuple[str, ...]]]:
+    """Take pairs out of both, most alike first, with the names of the arguments in which each differs.
 
     Two calls that share no argument are no pair, unless there is only one that they could share.
     """
+    alike = []
+    for i, one in list(wanted.items())[:_PAIRED]:
+        for j, other in list(found.items())[:_PAIRED]:
+            differing = one.differing(other)
+            names = len(one.arguments.keys() | other.arguments.keys())
+            if len(differing) < names or names <= 1:
+                alike.append(
+                    (len(differing) - names, _text(one.arguments), _text(other.arguments), i, j, differing)
+                )
     pairs = []
-    while wanted and found:
-        alike = [
-            (len(_differing(one, other)) - len(one.keys() | other.keys()), _text(one), _text(other), i, j)
-            for i, one in enumerate(wanted)
-            for j, other in enumerate(found)
-        ]
-        shared, _, _, i, j = min(alike)
-        if not shared and len(wanted[i].keys() | found[j].keys()) > 1:
-            break
-        pairs.append(_differing(wanted.pop(i), found.pop(j)))
+    for _, _, _, i, j, differing in sorted(alike):
+        if i in wanted and j in found:
+            pairs.append((i, j, differing))
+            del wanted[i], found[j]
     return pairs
-
-
-def _differing(one: Arguments, other: Arguments) -> list[str]:
-    absent = object()
-    return sorted(
-        name for name in one.keys() | other.keys() if one.get(name, absent) != other.get(name, absent)
-    )
 
 
 def _text(arguments: Arguments) -> bytes:
     return orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)
 
 
-def _object(text: str | None) -> Arguments:
-    """A JSON object that the readers wrote; empty for null."""
-    value = orjson.loads(text) if text else {}
+def loaded(text: str | None) -> Arguments:
+    """A JSON object; empty for null, for other JSON and for what is none."""
+    try:
+        value = orjson.loads(text) if text else {}
+    except orjson.JSONDecodeError:
+        return {}
     return value if isinstance(value, dict) else {}

@@ -1,7 +1,11 @@
-"""What discover knows of one trace: its outcome, scores, tool calls and what was expected of it."""
+"""What discover knows of one trace: its outcome, scores, tool calls and what was expected of it.
+
+Compact: texts come with failed traces only, results of tools as hashes.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rsi.records import Origin
@@ -12,38 +16,10 @@ if TYPE_CHECKING:
 UNKNOWN = "unknown"
 """Version of a trace that does not say which version answered."""
 _BLOCK = 2000
+_FACTS = Path(__file__).with_suffix(".sql").read_text()
 
-_FACTS = """
-with said as (
-    select
-        trace_uid,
-        list({
-            'name': name, 'value': value, 'correction': correction, 'source': source, 'basis': basis,
-            'ts_ns': ts_ns
-        } order by score_uid) as scores
-    from scores
-    where ordinal <= $until
-    group by trace_uid
-),
-done as (
-    select
-        trace_uid,
-        list({
-            'name': name, 'arguments': arguments, 'status': status,
-            'error': if(status = 'error', left(result, 400), null)
-        } order by at_ns, seq, call_uid) as calls
-    from tool_calls_until($until)
-    group by trace_uid
-)
-select
-    t.trace_uid, t.version, t.route, t.start_ns, t.error, t.expected, o.outcome, o.score_name, s.scores,
-    d.calls
-from traces_until($until) t
-join outcomes_until($until) o using (trace_uid)
-left join said s using (trace_uid)
-left join done d using (trace_uid)
-where list_contains($origins, t.origin)
-"""
+At = tuple[int, int]
+"""Place in a conversation: (nanoseconds UTC or 0, place in what was said then)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +32,7 @@ class ScoreFact:
     source: str
     basis: str | None
     ts_ns: int | None
+    score_uid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +43,39 @@ class CallFact:
     arguments: str | None
     """JSON of an object."""
     status: str
+    """ok, error or no_result."""
     error: str | None
     """Beginning of the result, where it is an error."""
+    call_uid: str = ""
+    at: At = (0, 0)
+    """That of the message which asked for it, where a conversation tells it."""
+    state: str = "object"
+    """Of the arguments: object, invalid or missing."""
+    answer: int | None = None
+    """Hash of the result; null where it is empty or missing."""
+    by_user: bool = False
+    """Called by a simulated user, not by the agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFact:
+    """A message of a failed trace."""
+
+    role: str
+    at: At
+    text: str | None
+    """Up to 4,000 characters."""
+    message_uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpanFact:
+    """A span that says something beside the conversation: a tool's time, or what a guardrail stopped."""
+
+    name: str
+    span_uid: str
+    seconds: float | None = None
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +95,35 @@ class TraceFacts:
     """Name of the score that decided the outcome."""
     scores: tuple[ScoreFact, ...]
     calls: tuple[CallFact, ...]
+    """In order."""
+    task: str | None = None
+    """`namespace/format/task id` where runs repeat a task: its runs are siblings."""
+    trial: int | None = None
+    agent: str | None = None
+    model: str | None = None
+    conversation: str | None = None
+    seconds: float | None = None
+    """From the first start to the last end."""
+    cost_usd: float | None = None
+    tokens: int | None = None
+    """Asked and answered, over all calls of models; calls told twice count twice."""
+    messages: int = 0
+    last_role: str | None = None
+    """Of the last message."""
+    leaked: str | None = None
+    """Message of the agent whose text is the markup of a tool call."""
+    cut: str | None = None
+    """Span of the first answer that reached a limit of tokens."""
+    spans: tuple[SpanFact, ...] = ()
+    """Of tools, with their time."""
+    stopped: tuple[SpanFact, ...] = ()
+    """Of guardrails that did not pass."""
+    offered: str | None = None
+    """JSON list of the tools on offer: their names, or definitions with schemas."""
+    instruction: str | None = None
+    """What the simulated user of a failed run was told."""
+    turns: tuple[TurnFact, ...] = ()
+    """The conversation of a failed run, in order."""
 
 
 def read_facts(
@@ -95,17 +132,14 @@ def read_facts(
     """Facts of every trace of these origins that was ingested up to a batch, in no particular order."""
     parameters = {"until": until_ordinal, "origins": [origin.value for origin in origins]}
     rows = connection.execute(_FACTS, parameters)
+    names = [column[0] for column in rows.description or ()]
     while block := rows.fetchmany(_BLOCK):
-        for trace_uid, version, route, start_ns, error, expected, outcome, decided_by, scores, calls in block:
-            yield TraceFacts(
-                trace_uid=trace_uid,
-                version=version or UNKNOWN,
-                route=route,
-                start_ns=start_ns,
-                error=error,
-                expected=expected,
-                outcome=outcome,
-                decided_by=decided_by,
-                scores=tuple(ScoreFact(**score) for score in scores or ()),
-                calls=tuple(CallFact(**call) for call in calls or ()),
-            )
+        for row in block:
+            found = dict(zip(names, row, strict=True))
+            found["version"] = found["version"] or UNKNOWN
+            found["scores"] = tuple(ScoreFact(**score) for score in found["scores"] or ())
+            found["calls"] = tuple(CallFact(**call) for call in found["calls"] or ())
+            found["turns"] = tuple(TurnFact(**turn) for turn in found["turns"] or ())
+            for key in ("spans", "stopped"):
+                found[key] = tuple(SpanFact(**span) for span in found[key] or ())
+            yield TraceFacts(**found)

@@ -1,195 +1,236 @@
-"""Failure modes: signs of all traces, grouped, counted, given an interval, a status and a rank.
+"""Failure modes: signs of all traces, grouped by signature, counted, followed over nights, and ranked.
 
-rate = traces that show the sign / traces that had the chance, with its 95% Wilson interval.
-
-priority = severity x weight, where
-- severity = share of the mode's traces that failed (an unknown outcome counts one half): errors that runs
-  recover from weigh less than those that end them;
-- weight = traces that show it under the champion or an unknown version, plus half of those under other
-  versions; a tenth of that where the mode is fixed.
-
-Status, for the champion: *fixed* where it had at least five chances, its rate is at most half of that of some
-other version, and the upper end of its interval lies below the lower end of that one's; *regressed* where it
-was fixed the night before and is not now; *new* in the night that sees it first; else *ongoing*. The same rows
-give the same modes, in whatever order they come.
+rate = traces that show the mode / traces that had the chance, with its 95% Wilson interval. The status is explained
+in `rsi.discover.history`, the rank in `rsi.discover.rank`, topics within a mode in `rsi.discover.topics`. The same
+traces give the same modes, in whatever order they come.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
-import orjson
-
-from rsi.discover.actions import deciding_tools
+from rsi.discover import history, rank
 from rsi.discover.facts import TraceFacts, read_facts
-from rsi.discover.signals import Chance, Sign, signals
-from rsi.discover.titles import title
-from rsi.ids import digest
-from rsi.records import FailureMode, Modes, ModeStatus
-from rsi.settings import Deployment
+from rsi.discover.labels import NONE, Codebook
+from rsi.discover.places import Place, read_places, read_texts
+from rsi.discover.signals import signals
+from rsi.discover.tally import Count, Hits, Tally, mode_id
+from rsi.discover.titles import about, title
+from rsi.discover.topics import LEAST, NOTHING, Found, sampled, topics
+from rsi.discover.window import observe
+from rsi.mode_parts import Cell, Reach, Topic, Unseen
+from rsi.records import FailureMode, Modes, Origin
 from rsi.statistics.intervals import wilson
+from rsi.statistics.unseen import coverage
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-ENOUGH = 5
-"""Chances under the champion from which a mode can count as fixed."""
 EXAMPLES = 5
-_LESS = 0.5
-_ELSEWHERE = 0.5
-_FIXED = 0.1
-_UNSURE = {"fail": 2, "unknown": 1, "pass": 0}
-"""Severity in halves, so that sums do not depend on their order."""
+READ_MODES = 40
+"""Modes whose texts are read for topics: those with most traces."""
 
-_CLEAR = "delete from failure_modes where night = ?"
-_STORE = "insert into failure_modes by name select * from mode_rows"
+Texts = Callable[[Collection[str]], Mapping[str, str]]
+"""What was asked in some traces, of those that say it."""
 
 
-@dataclass
-class _Tally:
-    """One mode, counting."""
+class Mined(NamedTuple):
+    """What a night found."""
 
-    by_version: Counter[str] = field(default_factory=Counter)
-    severity_halves: int = 0
-    examples: list[tuple[bool, int, str]] = field(default_factory=list)
-
-    def add(self, facts: TraceFacts) -> None:
-        self.by_version[facts.version] += 1
-        self.severity_halves += _UNSURE[facts.outcome]
-        self.examples.append((facts.outcome != "fail", -(facts.start_ns or 0), facts.trace_uid))
-        if len(self.examples) > 20 * EXAMPLES:
-            self.examples = sorted(self.examples)[:EXAMPLES]
+    modes: Modes
+    members: Mapping[str, tuple[str, ...]]
+    """Mode -> all traces that show it."""
 
 
-class _Count:
-    """All modes, counting."""
+class Before(NamedTuple):
+    """What a night knows when it begins."""
 
-    def __init__(self) -> None:
-        self.traces = self.failures = 0
-        self.tallies: dict[Sign, _Tally] = {}
-        self.chances: dict[Chance, Counter[str]] = {}
-
-    def add(self, facts: TraceFacts, deciding: frozenset[str]) -> None:
-        found = signals(facts, deciding)
-        self.traces += 1
-        self.failures += bool(found.signs)
-        for sign in found.signs:
-            self.tallies.setdefault(sign, _Tally()).add(facts)
-        for chance in found.chances:
-            self.chances.setdefault(chance, Counter())[facts.version] += 1
+    night: str
+    champion: str
+    """Digest of the version in service."""
+    until: int = 0
+    """The last ingested batch that it reads."""
+    previous: Modes | None = None
+    codebook: Codebook = NONE
 
 
-def discover(
-    connection: "DuckDBPyConnection",
-    deployment: Deployment,
-    night: str,
-    until_ordinal: int,
-    previous: Modes | None,
-    champion: str,
-) -> Modes:
-    """The modes in the traces of the deployment's origins up to a batch, most important first.
-
-    `connection` reads the store; `champion` is the digest of the version in service.
-    """
-    return modes_of(
-        read_facts(connection, deployment.traces.origins, until_ordinal), night, previous, champion
-    )
+def discover(connection: "DuckDBPyConnection", origins: Sequence[Origin], before: Before) -> Mined:
+    """The modes in the traces of some origins up to a batch, most important first; `connection` reads the store."""
+    places = read_places(connection, origins, before.until)
+    traces = read_facts(connection, origins, before.until)
+    return mine(traces, before, places, lambda wanted: read_texts(connection, before.until, wanted))
 
 
-def modes_of(traces: Iterable[TraceFacts], night: str, previous: Modes | None, champion: str) -> Modes:
+def mine(
+    traces: Iterable[TraceFacts],
+    before: Before,
+    places: Mapping[str, Place] | None = None,
+    texts: Texts = lambda wanted: {},
+) -> Mined:
     """The modes of some traces."""
-    count, with_expectations = _Count(), list[TraceFacts]()
-    for facts in traces:
-        if facts.expected is not None:
-            with_expectations.append(facts)
-        else:
-            count.add(facts, frozenset())
-    deciding = deciding_tools(with_expectations)
-    for facts in with_expectations:
-        count.add(facts, deciding)
-    before = {mode.mode_id: mode for mode in previous.modes} if previous else {}
-    modes = [
-        _mode(sign, tally, count.chances[sign.chance], night, before, champion)
-        for sign, tally in count.tallies.items()
-    ]
-    modes.sort(key=lambda mode: (-mode.priority, -mode.count, mode.signature))
-    ranked = tuple(mode.model_copy(update={"rank": rank}) for rank, mode in enumerate(modes, 1))
-    return Modes(night=night, traces=count.traces, failures=count.failures, modes=ranked)
+    return _Night(before, places or {}, texts).mined(traces)
 
 
-def store_modes(connection: "DuckDBPyConnection", modes: Modes) -> None:
-    """Write a night's modes into table `failure_modes`, in place of what it wrote before."""
-    import pyarrow as pa
+class _Part(NamedTuple):
+    """What becomes a mode: a signature's traces, or those of one of its topics."""
 
-    connection.execute(_CLEAR, [modes.night])
-    if not modes.modes:
-        return
-    rows = [
-        {
-            **mode.model_dump(mode="json", exclude={"blame", "wont_fix"}),
-            "night": modes.night,
-            "by_version": orjson.dumps(mode.by_version, option=orjson.OPT_SORT_KEYS).decode(),
+    mode_id: str
+    signature: str
+    title: str
+    tally: Tally
+    topics: tuple[Topic, ...]
+
+
+class _Night:
+    """One night's mining."""
+
+    def __init__(self, before: Before, places: Mapping[str, Place], texts: Texts) -> None:
+        self._before, self._places, self._texts = before, places, texts
+        self._book = before.codebook
+        self._previous = before.previous.modes if before.previous else ()
+        earlier = before.previous.nights if before.previous else ()
+        self._nights: tuple[Reach, ...] = history.nights(earlier, before.night, before.until)
+        self._count = Count(self._nights, places, self._book)
+
+    def mined(self, traces: Iterable[TraceFacts]) -> Mined:
+        self._read(traces)
+        tallies = self._count.tallies()
+        by_size = sorted(tallies, key=lambda mode: (-len(tallies[mode].members), mode))
+        read = {*by_size[:READ_MODES], *self._book.splits}
+        found: list[FailureMode] = []
+        members: dict[str, tuple[str, ...]] = {}
+        for mode, tally in tallies.items():
+            chances = self._count.chances(mode, tally.signs)
+            for part in self._parts(mode, tally, mode in read):
+                found.append(self._mode(part, mode, chances))
+                members[part.mode_id] = tuple(one.trace_uid for one in part.tally.members)
+        found.sort(key=lambda one: (-one.priority, -one.count, one.signature))
+        ranked = tuple(one.model_copy(update={"rank": place}) for place, one in enumerate(found, 1))
+        modes = Modes(
+            night=self._before.night,
+            traces=self._count.traces,
+            failures=self._count.failures,
+            modes=ranked,
+            nights=self._nights,
+            unseen=_unseen(ranked),
+            labels=self._book.labels,
+        )
+        return Mined(modes, members)
+
+    def _read(self, traces: Iterable[TraceFacts]) -> None:
+        # What is unusual, and which tools decide, is known when all have been seen.
+        kept = list(traces)
+        window = observe(kept)
+        for facts in kept:
+            self._count.add(facts, signals(facts, window))
+
+    def _parts(self, mode: str, tally: Tally, read: bool) -> Iterator[_Part]:
+        """A mode, after the topics that a person split off it."""
+        own = [sign for sign in tally.signs if mode_id(sign.signature) == mode]
+        sign = min(own or tally.signs)
+        found = self._topics(mode, sign.signature, tally) if read else NOTHING
+        rest = list(tally.members)
+        for topic in found.topics:
+            if topic.topic_id not in self._book.splits.get(mode, ()):
+                continue
+            held = [one for one in rest if found.of.get(one.trace_uid) == topic.topic_id]
+            rest = [one for one in rest if found.of.get(one.trace_uid) != topic.topic_id]
+            signature = f"{sign.signature}#{topic.topic_id}"
+            part = replace(tally, members=tuple(held))
+            yield _Part(mode_id(signature), signature, about(title(sign), topic.terms), part, (topic,))
+        if rest:
+            part = replace(tally, members=tuple(rest))
+            yield _Part(mode, sign.signature, title(sign), part, found.topics)
+
+    def _topics(self, mode: str, signature: str, tally: Tally) -> Found:
+        if len(tally.members) < LEAST:
+            return NOTHING
+        known = {
+            topic.topic_id: topic
+            for one in self._previous
+            if one.signature.split("#")[0] == signature
+            for topic in one.topics
         }
-        for mode in modes.modes
-    ]
-    connection.register("mode_rows", pa.Table.from_pylist(rows))
-    connection.execute(_STORE)
-    connection.unregister("mode_rows")
+        wanted = sampled([one.trace_uid for one in tally.members])
+        return topics(mode, self._texts(wanted), list(known.values()))
+
+    def _mode(self, part: _Part, parent: str, chances: Hits) -> FailureMode:
+        tally, name = part.tally, part.mode_id
+        known = next((one for one in self._previous if one.mode_id == name), None)
+        cells = history.cells(tally.by_cell, chances, self._nights)
+        status, fix = history.judge(cells, known, self._before.champion)
+        seen, possible = len(tally.members), chances.total()
+        interval = wilson(seen, possible)
+        wont_fix = self._book.wont_fix.get(name)
+        repeated, mixed = self._groups(tally)
+        factors = rank.factors(
+            traces=self._count.traces,
+            count=seen,
+            weighed=tally.weighed,
+            severity_halves=tally.severity_halves,
+            history=cells,
+            nights=self._nights,
+            champion=self._before.champion,
+            repeated=repeated,
+            mixed=mixed,
+            status=status,
+            wont_fix=wont_fix is not None,
+        )
+        newest = tally.newest(EXAMPLES)
+        routes = Counter(one.route for one in tally.members if one.route is not None)
+        signatures = {sign.signature for sign in tally.signs} - {part.signature}
+        gives = {(sign.chance.what, sign.chance.subject) for sign in tally.signs}
+        return FailureMode(
+            mode_id=name,
+            signature=part.signature,
+            kind=part.signature.split(":")[0],
+            title=self._book.titles.get(name, part.title),
+            titled_by="person" if name in self._book.titles else "template",
+            count=seen,
+            opportunities=possible,
+            rate=seen / possible,
+            low=interval.low,
+            high=interval.high,
+            rank=0,
+            priority=rank.priority(factors),
+            factors=factors,
+            examples=tuple(one.trace_uid for one in newest),
+            evidence=tuple(one.evidence for one in newest if one.evidence is not None),
+            first_seen=known.first_seen if known else self._before.night,
+            status=status,
+            by_version=_by_version(cells),
+            history=cells,
+            fix=fix,
+            blame=tally.blame,
+            answered_by=dict(sorted(routes.items())),
+            signatures=(part.signature, *sorted(signatures)) if part.mode_id == parent else (part.signature,),
+            chances=tuple(sorted(self._book.chances.get(parent, gives))),
+            topics=part.topics,
+            wont_fix=wont_fix,
+        )
+
+    def _groups(self, tally: Tally) -> tuple[int, int]:
+        """Groups of repeated requests that show a mode, and those of them with mixed outcomes."""
+        places = (self._places.get(one.trace_uid) for one in tally.members)
+        groups = {
+            place.group: place.mixed for place in places if place is not None and place.group is not None
+        }
+        return len(groups), sum(groups.values())
 
 
-def mode_id(signature: str) -> str:
-    """`m-` and 10 hex digits."""
-    return f"m-{digest(signature)[:10]}"
+def _by_version(cells: Sequence[Cell]) -> dict[str, tuple[int, int]]:
+    versions = sorted({one.version for one in cells})
+    return {version: _pair([one for one in cells if one.version == version]) for version in versions}
 
 
-def _mode(
-    sign: Sign,
-    tally: _Tally,
-    chances: Counter[str],
-    night: str,
-    before: Mapping[str, FailureMode],
-    champion: str,
-) -> FailureMode:
-    seen, possible = tally.by_version.total(), chances.total()
-    interval = wilson(seen, possible)
-    name = mode_id(sign.signature)
-    known = before.get(name)
-    by_version = {version: (tally.by_version[version], chances[version]) for version in sorted(chances)}
-    status = _status(by_version, known, champion)
-    others = sum(hits for version, hits in tally.by_version.items() if version not in (champion, "unknown"))
-    weight = (seen - others) + _ELSEWHERE * others
-    severity = tally.severity_halves / (2 * seen)
-    return FailureMode(
-        mode_id=name,
-        signature=sign.signature,
-        kind=sign.kind.value,
-        title=title(sign),
-        count=seen,
-        opportunities=possible,
-        rate=seen / possible,
-        low=interval.low,
-        high=interval.high,
-        rank=0,
-        priority=round(severity * weight * (_FIXED if status is ModeStatus.FIXED else 1.0), 6),
-        examples=tuple(trace_uid for _, _, trace_uid in sorted(tally.examples)[:EXAMPLES]),
-        first_seen=known.first_seen if known else night,
-        status=status,
-        by_version=by_version,
-    )
+def _pair(cells: Sequence[Cell]) -> tuple[int, int]:
+    hits, chances = history.pooled(cells)
+    return hits, chances
 
 
-def _status(
-    by_version: Mapping[str, tuple[int, int]], known: FailureMode | None, champion: str
-) -> ModeStatus:
-    now, chances = by_version.get(champion, (0, 0))
-    # Version by version: traces of a time without a router would dilute what a router did wrong.
-    earlier = [pair for version, pair in by_version.items() if version != champion]
-    if chances >= ENOUGH and any(
-        now * possible <= _LESS * hits * chances and wilson(now, chances).high < wilson(hits, possible).low
-        for hits, possible in earlier
-    ):
-        return ModeStatus.FIXED
-    if known is None:
-        return ModeStatus.NEW
-    return ModeStatus.REGRESSED if known.status is ModeStatus.FIXED else ModeStatus.ONGOING
+def _unseen(modes: Sequence[FailureMode]) -> Unseen | None:
+    if not modes:
+        return None
+    found = coverage(one.count for one in modes)
+    return Unseen(share=found.share, once=found.once, signs=found.total, modes=round(found.kinds, 6))

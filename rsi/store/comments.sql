@@ -189,11 +189,25 @@ comment on column failure_modes.rate is 'count / opportunities.';
 comment on column failure_modes.low is 'Lower end of the 95% Wilson interval of the rate.';
 comment on column failure_modes.high is 'Upper end of the 95% Wilson interval of the rate.';
 comment on column failure_modes.rank is '1 is the most important of its night.';
-comment on column failure_modes.priority is 'What the rank is sorted by: severity times weight.';
+comment on column failure_modes.priority is 'What the rank is sorted by: frequency x severity x recency x learnability x standing.';
 comment on column failure_modes.examples is 'Up to five trace_uid that show it.';
 comment on column failure_modes.first_seen is 'The night that saw it first.';
 comment on column failure_modes.status is 'new, ongoing, regressed or fixed, for the version in service.';
 comment on column failure_modes.by_version is 'JSON: version (or unknown) -> [count, opportunities].';
+comment on column failure_modes.history is 'JSON: [version, night that read the traces first, count, opportunities]; v_mode_history has a row for each.';
+comment on column failure_modes.frequency is 'Its traces per thousand traces; of kinds that do not say what went wrong, the unexplained ones.';
+comment on column failure_modes.severity is 'Share of its traces that failed; one that nobody judged counts half.';
+comment on column failure_modes.recency is 'Mean weight of its traces: newer nights and the version in service weigh more.';
+comment on column failure_modes.learnability is 'Share of its repeated requests with mixed outcomes, shrunk to one half.';
+comment on column failure_modes.standing is '1; 0.1 where it is fixed, 0 where a person will not have it fixed.';
+comment on column failure_modes.blame is 'Whose failure it is in most of its traces: model, task, harness or environment.';
+comment on column failure_modes.wont_fix is 'Why a person will not have it fixed; null where nobody said so.';
+comment on column failure_modes.topics is 'JSON: clusters of what its traces ask for: topic_id, terms, count.';
+
+comment on table mode_traces is 'One row a failure mode and trace that shows it, of the last night that looked.';
+comment on column mode_traces.night is 'The night, YYYY-MM-DD (UTC).';
+comment on column mode_traces.mode_id is 'The mode.';
+comment on column mode_traces.trace_uid is 'The trace.';
 
 comment on table tasks is 'One row a task of a night''s bank: prompt, verifier and provenance. v_tasks joins mode and traces.';
 comment on column tasks.night is 'The night that made it, YYYY-MM-DD (UTC).';

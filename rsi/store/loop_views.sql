@@ -6,20 +6,36 @@ select
     m.night,
     dense_rank() over (order by m.night[:10] desc, coalesce(try_cast(split_part(m.night, '.', 2) as int), 1) desc) = 1 as is_newest,
     m.rank, m.mode_id, m.title, m.signature, m.kind, m.status, m.count, m.opportunities, m.rate, m.low, m.high, m.priority,
-    m.first_seen, m.by_version, coalesce(k.tasks, 0) as tasks, m.examples, e.trace_uid as example_uid,
+    m.frequency, m.severity, m.recency, m.learnability, m.standing, m.blame, m.wont_fix, m.first_seen, m.by_version,
+    m.topics, coalesce(k.tasks, 0) as tasks, m.examples, e.trace_uid as example_uid,
     e.input_text as example_input, e.output_text as example_output, e.route as example_route, o.outcome as example_outcome
 from failure_modes m
 left join (select night, mode_id, count(*) as tasks from tasks group by all) k using (night, mode_id)
 left join traces e on e.trace_uid = m.examples[1]
 left join outcomes o on o.trace_uid = e.trace_uid;
 
-create or replace view v_mode_examples as
+-- Of the last night that looked, all traces; of a night before it, the examples that it kept.
+create or replace view v_mode_traces as
+with shown as (
+    select night, mode_id, trace_uid from mode_traces
+    union
+    select night, mode_id, unnest(examples) as trace_uid from failure_modes
+)
 select
-    m.night, m.mode_id, m.signature, m.title, m.status, e.trace_uid, t.origin, t.version, t.route, t.agent, t.start_ts, o.outcome,
-    t.input_text, t.output_text, t.error
-from failure_modes m, unnest(m.examples) as e (trace_uid)
-left join traces t on t.trace_uid = e.trace_uid
-left join outcomes o on o.trace_uid = e.trace_uid;
+    m.night, m.mode_id, m.signature, m.title, m.status, s.trace_uid, list_contains(m.examples, s.trace_uid) as is_example,
+    t.origin, t.version, t.route, t.agent, t.start_ts, o.outcome, t.input_text, t.output_text, t.error
+from shown s
+join failure_modes m using (night, mode_id)
+left join traces t on t.trace_uid = s.trace_uid
+left join outcomes o on o.trace_uid = s.trace_uid;
+
+-- A mode's counts by version and by the night that was the first to read the traces, as the night in `night` had them.
+create or replace view v_mode_history as
+select
+    m.night, m.mode_id, m.title, m.status, c.cell ->> '$[0]' as version, c.cell ->> '$[1]' as arrived,
+    (c.cell ->> '$[2]')::bigint as count, (c.cell ->> '$[3]')::bigint as opportunities,
+    (c.cell ->> '$[2]')::bigint / nullif((c.cell ->> '$[3]')::bigint, 0) as rate
+from failure_modes m, unnest(m.history::json[]) as c (cell);
 
 create or replace view v_tasks as
 with made as (

@@ -225,7 +225,23 @@ create table failure_modes (
     examples varchar[] not null,
     first_seen varchar not null,
     status varchar not null,
-    by_version varchar not null
+    by_version varchar not null,
+    history varchar not null,
+    frequency double not null,
+    severity double not null,
+    recency double not null,
+    learnability double not null,
+    standing double not null,
+    blame varchar not null,
+    wont_fix varchar,
+    topics varchar not null
+);
+
+-- Which traces show what, of the last night that looked: each night looks at all traces anew.
+create table mode_traces (
+    night varchar not null,
+    mode_id varchar not null,
+    trace_uid varchar not null
 );
 
 create table tasks (

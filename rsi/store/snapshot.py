@@ -41,6 +41,7 @@ TABLES = (
     "quarantine",
     "quarantine_settled",
     "failure_modes",
+    "mode_traces",
     "tasks",
     "refusals",
     "ledger",
@@ -78,6 +79,7 @@ select
     (select count(*) from ledger),
     (select count(*) from banks) + (select count(*) from verdicts) + (select count(*) from versions),
     (select [count(*)::varchar, coalesce(bit_xor(hash(m)), 0)::varchar] from failure_modes m),
+    (select [count(*)::varchar, coalesce(bit_xor(hash(m)), 0)::varchar] from mode_traces m),
     (select [count(*)::varchar, coalesce(bit_xor(hash(t)), 0)::varchar] from tasks t)
 """
 _LINK = """

@@ -43,6 +43,7 @@ ROWS = (
     "scores",
     "waiting_scores",
     "heldout_traces",
+    "mode_traces",
 )
 _QUERIES = named(Path(__file__).with_suffix(".sql"))
 

@@ -114,6 +114,8 @@ class Sample:
     outcomes: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     """Trace -> outcome and the rule that decides it."""
     modes: list[dict[str, object]] = field(default_factory=list)
+    mode_traces: list[dict[str, object]] = field(default_factory=list)
+    """What shows the modes of the last night."""
     told_again: int = 0
     """Spans that tell of a call that another span tells of."""
 
@@ -156,6 +158,7 @@ def make_home(home: Home, made: Sample) -> Home:
         _insert(connection, "ingest_files", [row._asdict() for row in made.files])
         _insert(connection, "quarantine", refusals)
         _insert(connection, "failure_modes", made.modes)
+        _insert(connection, "mode_traces", made.mode_traces)
     refresh(home, clock)
     return home
 
@@ -327,4 +330,14 @@ def _modes(made: Sample, draw: random.Random) -> None:
                 "examples": draw.sample(failing, min(5, len(failing))), "status": status,
                 "first_seen": night if status == "new" else NIGHTS[0],
                 "by_version": orjson.dumps({VERSIONS[2]: [seen // 3, chances // 3]}).decode(),
+                "history": orjson.dumps([[VERSIONS[2], night, seen // 3, chances // 3]]).decode(),
+                "frequency": float(seen), "severity": 1.0, "recency": 1.0, "learnability": 0.5, "standing": 1.0,
+                "blame": "model", "wont_fix": None, "topics": "[]",
             })  # fmt: skip
+            if night == NIGHTS[-1]:
+                shown = draw.sample(failing, min(9, len(failing)))
+                traces = sorted({*made.modes[-1]["examples"], *shown})
+                made.mode_traces += [
+                    {"night": night, "mode_id": made.modes[-1]["mode_id"], "trace_uid": trace}
+                    for trace in traces
+                ]

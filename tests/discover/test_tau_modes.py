@@ -8,9 +8,9 @@ import pytest
 
 from rsi.discover.actions import deciding_tools
 from rsi.discover.facts import read_facts
-from rsi.discover.modes import discover
+from rsi.discover.modes import Before, discover
 from rsi.records import Modes, ModeStatus, Origin
-from rsi.settings import Deployment, Home
+from rsi.settings import Home
 from rsi.store.database import store_batch
 from tests.traces.inputs import CLOCK, SHARED, load
 
@@ -34,7 +34,7 @@ def modes(home: Home) -> Modes:
     """The modes of the runs."""
     load(home, TAU)
     with store_batch(home, CLOCK, "test") as connection:
-        return discover(connection, Deployment(), "2026-01-01", 1, None, "v")
+        return discover(connection, [Origin.TRAFFIC], Before("2026-01-01", "v", 1)).modes
 
 
 def runs() -> list[dict[str, object]]:
@@ -116,7 +116,7 @@ def test_actions_that_failed(modes: Modes) -> None:
     assert not any(
         signature.split(":")[1] not in WRITERS
         for signature in found
-        if signature.startswith(("missing", "unexpected", "wrong"))
+        if signature.startswith(("missing_action", "unexpected", "wrong"))
     )
 
 
@@ -160,7 +160,8 @@ def test_every_failed_run_is_explained_or_said_to_be_unexplained(modes: Modes) -
     found = by_signature(modes)
     unexplained = [pair for signature, pair in found.items() if signature.startswith("outcome:reward")]
     assert 0 < sum(count for count, _ in unexplained) <= 3
-    assert found["outcome:reward:r_outputs"] == (1, 100)
+    with_words = [run for run in runs() if run["info"]["task"]["outputs"]]  # type: ignore[index]
+    assert found["missing_output:words"] == (6, len(with_words))
 
 
 def test_the_first_of_them_is_what_an_analyst_would_say_first(modes: Modes) -> None:

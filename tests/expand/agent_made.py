@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 
 from rsi.context import Context, Start, World
-from rsi.discover.modes import discover
+from rsi.discover.modes import Before, discover
 from rsi.engine.local import LocalEngine
 from rsi.errors import ContractError
 from rsi.ids import canonical
@@ -88,7 +88,8 @@ def context(
     ingest(home, around.clock, [home.inbox], deployment=deployment)
     with store_batch(home, around.clock, "test") as connection:
         ordinal = last_ordinal(connection)
-        modes = discover(connection, deployment, night, ordinal, None, str(version))
+        before = Before(night, str(version), ordinal)
+        modes = discover(connection, deployment.traces.origins, before).modes
     write_whole(home.modes / f"{modes.digest}.json", canonical(modes.model_dump(mode="json")))
     start = Start(
         night=night, champion=str(version), ordinal=ordinal, deployment=deployment.digest, previous=None

@@ -8,8 +8,7 @@ import pytest
 from flows import summary
 from flows.replay import Replay
 from flows.traffic import Request
-from rsi.discover.modes import modes_of
-from tests.discover.facts_made import routed
+from tests.discover.facts_made import modes_of, routed
 from tests.flows.flow_made import made_contracts, with_request
 
 REQUESTS = tuple(

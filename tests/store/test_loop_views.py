@@ -83,7 +83,9 @@ def test_modes_come_with_their_examples(night):
         assert newest
         assert example == examples[0]
         assert asked
-        rows = ask(home, f"select trace_uid, input_text from v_mode_examples where mode_id = '{mode}'").rows
+        rows = ask(
+            home, f"select trace_uid, input_text from v_mode_traces where is_example and mode_id = '{mode}'"
+        ).rows
         assert {uid for uid, _ in rows} == set(examples)
         assert all(text for _, text in rows)
     assert (
@@ -156,6 +158,7 @@ def test_a_quiet_home_has_empty_views(home):
         "v_screens",
         "v_tasks",
         "v_failure_modes",
-        "v_mode_examples",
+        "v_mode_traces",
+        "v_mode_history",
     ):
         assert ask(home, f"from {view}").rows == []

@@ -5,8 +5,10 @@ from datetime import UTC, datetime
 import duckdb
 import pytest
 
-from rsi.discover.modes import store_modes
+from rsi.discover.kept import store_modes
+from rsi.discover.modes import Mined
 from rsi.errors import ContractError
+from rsi.mode_parts import Factors
 from rsi.records import FailureMode, Modes, ModeStatus
 from rsi.settings import Deployment, Home, Splits
 from rsi.store.database import store_batch
@@ -18,6 +20,7 @@ MODE = FailureMode(
     mode_id="m-0123456789", signature="route:L2->L0", kind="route", title="code requests to chat", count=3,
     opportunities=4, rate=0.75, low=0.3, high=0.95, rank=1, priority=3.0, examples=("t1", "t2"),
     first_seen="2026-01-01", status=ModeStatus.NEW, by_version={"v1": (3, 4)},
+    factors=Factors(frequency=750.0, severity=1.0, recency=1.0, learnability=0.5, standing=1.0),
 )  # fmt: skip
 
 
@@ -40,7 +43,7 @@ def test_it_is_remade_only_when_something_changed(home: Home) -> None:
     modes = Modes(night="2026-01-01", traces=4, failures=3, modes=(MODE,))
     for changed in (modes, modes.model_copy(update={"modes": (MODE.model_copy(update={"count": 4}),)})):
         with store_batch(home, CLOCK, "test") as connection:
-            store_modes(connection, changed)
+            store_modes(connection, Mined(changed, {MODE.mode_id: ("t1",)}))
         assert refresh(home, CLOCK)
         assert not refresh(home, CLOCK)
     Ledger(home.ledger, CLOCK).append("genesis", output="abc")

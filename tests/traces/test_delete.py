@@ -223,14 +223,17 @@ def test_what_a_bank_holds_stays_and_is_named(both: Home) -> None:
             )
         connection.execute(
             "insert into failure_modes values ('2026-01-01', 'm', 's', 'k', 't', 1, 1, 1, 0, 1, 1, 1, ['x', $uid], "
-            "'2026-01-01', 'new', '{}')", {"uid": uid},
+            "'2026-01-01', 'new', '{}', '[]', 1000, 1, 1, 0.5, 1, 'model', null, '[]')", {"uid": uid},
         )  # fmt: skip
+        for shown in ("x", uid):
+            connection.execute("insert into mode_traces values ('2026-01-01', 'm', $uid)", {"uid": shown})
 
     done = forget(both, user="ada@example.com")
 
     assert (done.tasks, done.banks) == (1, {"b" * 64: 1})
     assert rows(both, "select task_id from tasks") == [("t-kept",)]
     assert rows(both, "select examples from failure_modes") == [(["x"],)]
+    assert rows(both, "select trace_uid from mode_traces") == [("x",)]
     assert pq.read_table(folder / "tasks.parquet")["task_id"].to_pylist() == ["t-kept", "t-other"]
 
 

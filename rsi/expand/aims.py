@@ -5,7 +5,14 @@ from typing import NamedTuple
 
 from rsi.records import FailureMode
 
-TOOL_KINDS = ("wrong_arguments", "missing_action", "unexpected_action", "tool_error")
+TOOL_KINDS = (
+    "wrong_arguments",
+    "missing_action",
+    "unexpected_action",
+    "invalid_arguments",
+    "tool_error",
+    "retry",
+)
 """Kinds of modes that name a tool; the most telling first."""
 
 
@@ -57,14 +64,13 @@ def of_tools(found: Iterable[Aim]) -> Iterator[Aim]:
 
 
 def _aim(mode: FailureMode) -> Aim:
-    kind, _, rest = mode.signature.partition(":")
+    # A topic that a person split off is named behind the signature it came from.
+    kind, _, rest = mode.signature.partition("#")[0].partition(":")
     if kind == "route":
         expected, _, routed = rest.partition("->")
-        return Aim(
-            mode.mode_id, kind, expected=expected, routed=routed.partition(":")[0], examples=mode.examples
-        )
+        return Aim(mode.mode_id, kind, expected=expected, routed=routed, examples=mode.examples)
     if kind in TOOL_KINDS:
         tool, _, detail = rest.partition(":")
-        argument = detail.partition(":")[0] if kind == TOOL_KINDS[0] else ""
+        argument = detail if kind == TOOL_KINDS[0] else ""
         return Aim(mode.mode_id, kind, tool, argument, examples=mode.examples)
     return Aim(mode.mode_id, kind, examples=mode.examples)

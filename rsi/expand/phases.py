@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from rsi.expand.coverage import Spot, filled
+from rsi.expand.coverage import Dimension, Spot, filled
 from rsi.expand.facets import facets
 from rsi.expand.material import Material, Want
 from rsi.expand.propose import GIVEN, SWEEP, TARGETED, Proposer
@@ -66,6 +66,11 @@ class Growing:
             for source, proposer in proposers.items():
                 self._rounds(name, source, proposer)
 
+    @property
+    def _reachable(self) -> tuple[Spot, ...]:
+        """Empty cells that a proposal can be made for: how hard one turns out, only measuring tells."""
+        return tuple(one for one in self.empty if one.dimension != Dimension.DIFFICULTY)
+
     def _rounds(self, name: Name, source: str, proposer: Proposer) -> None:
         rules = self.material.rules
         turn = 0
@@ -78,28 +83,33 @@ class Growing:
             turn += 1
 
     def _want(self, most: int, turn: int) -> Want:
-        return Want(self.empty, tuple(self.tasks[name] for name in sorted(self.tasks)), most, turn)
+        return Want(self._reachable, tuple(self.tasks[name] for name in sorted(self.tasks)), most, turn)
 
     def _add(self, name: Name, source: str, proposals: Iterable[Task]) -> int:
-        """Screen proposals and keep what passes; how many there were."""
-        calls = self.spent()
+        """Screen proposals and keep what passes; how many attempts it took.
+
+        A question to a model is an attempt, also where its answer is no proposal.
+        """
+        before = self.spent()
         offered = list(proposals)
+        calls = self.spent() - before
+        attempts = max(len(offered), calls)
         known = {asked(one) for one in self.tasks.values()} if offered else set()
         fresh = [one for one in offered if asked(one) not in known]
         passed = [one.model_copy(update={"facets": facets(one)}) for one in self.screen(fresh)]
         self.tasks |= {one.task_id: one for one in passed}
-        if offered or self.spent() > calls:
+        if attempts:
             self.phases.append(
                 Phase(
                     phase=name.value,
                     source=source,
-                    attempts=len(offered),
+                    attempts=attempts,
                     passes=len(passed),
                     filled=len(filled(self.tasks.values(), self.wanted)),
-                    calls=self.spent() - calls,
+                    calls=calls,
                 )
             )
-        return len(offered)
+        return attempts
 
 
 def table(phases: Sequence[Phase], asked: int) -> list[list[object]]:

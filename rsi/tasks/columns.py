@@ -3,10 +3,14 @@
 The answer goes where a trainer's reward function finds it, never into the prompt.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
+from rsi.errors import ContractError
 from rsi.harness.hcp import Harness
+from rsi.ids import canonical
 from rsi.records import Task
+from rsi.store.files import whole, write_whole
 from rsi.tasks.check import oracle
 from rsi.tasks.prompt import render
 
@@ -44,6 +48,24 @@ FORMATS: Mapping[str, Callable[[Task, Harness, int], Row]] = {"verl": verl, "trl
 def rows(tasks: Iterable[Task], harness: Harness, name: str) -> list[Row]:
     """Rows in one of `FORMATS`, in the order of the tasks."""
     return [FORMATS[name](task, harness, index) for index, task in enumerate(tasks)]
+
+
+def write(path: Path, found: Sequence[Row]) -> None:
+    """Rows into a file: Parquet, or JSON lines where its name ends in .jsonl.
+
+    Raises:
+        ContractError: its name says neither.
+    """
+    if path.suffix == ".jsonl":
+        write_whole(path, b"".join(canonical(one) + b"\n" for one in found))
+        return
+    if path.suffix != ".parquet":
+        raise ContractError(f"{path} should end in .parquet or .jsonl")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with whole(path) as file:
+        pq.write_table(pa.Table.from_pylist(list(found)), file, compression="zstd")
 
 
 def _turns(task: Task, harness: Harness) -> list[dict[str, str]]:

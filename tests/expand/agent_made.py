@@ -6,6 +6,7 @@ from pathlib import Path
 import orjson
 
 from rsi.context import Context, Start, World
+from rsi.discover.kept import store_modes
 from rsi.discover.modes import Before, discover
 from rsi.engine.local import LocalEngine
 from rsi.errors import ContractError
@@ -89,7 +90,9 @@ def context(
     with store_batch(home, around.clock, "test") as connection:
         ordinal = last_ordinal(connection)
         before = Before(night, str(version), ordinal)
-        modes = discover(connection, deployment.traces.origins, before).modes
+        mined = discover(connection, deployment.traces.origins, before)
+        store_modes(connection, mined)
+    modes = mined.modes
     write_whole(home.modes / f"{modes.digest}.json", canonical(modes.model_dump(mode="json")))
     start = Start(
         night=night, champion=str(version), ordinal=ordinal, deployment=deployment.digest, previous=None

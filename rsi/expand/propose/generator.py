@@ -45,7 +45,7 @@ def generated(material: Material, want: Want) -> Iterator[Task]:
     aims = {one.mode_id: one for one in material.aims}
     for spot in want.empty:
         aim = aims.get(spot.mode_id)
-        if aim is None or spot.dimension == Dimension.DIFFICULTY:
+        if aim is None:
             continue
         if want.most and made >= want.most:
             return

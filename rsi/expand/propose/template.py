@@ -20,6 +20,7 @@ from rsi.ids import digest
 from rsi.records import ChatMessage, Task
 from rsi.tasks.bank import task
 from rsi.tasks.calls import VERIFIER, expectation
+from rsi.tasks.language import language
 from rsi.tasks.prompt import TOOL
 from rsi.verifiers.calls import Call
 
@@ -110,6 +111,10 @@ def _filled(
     rng = random.Random(f"{material.rules.seed}:{spot}:{turn}:{SOURCE}")
     wanted = spot.value if spot.dimension == Dimension.SLOT else ""
     fitting = [one for one in found if not aim.argument or aim.argument in one.slots] or list(found)
+    if spot.dimension == Dimension.LANGUAGE:
+        fitting = [one for one in fitting if language(one.messages[-1].content) == spot.value]
+    if not fitting:
+        return None
     chosen = fitting[rng.randrange(len(fitting))]
     text, values = chosen.messages[-1].content, dict(chosen.call.arguments)
     for name, said in chosen.slots.items():

@@ -72,7 +72,9 @@ BOOKINGS = [booking("Oslo", 3, "balcony"), booking("Lima", 12), booking("Quito",
 
 def attempts(engine: Engine, budget: int = 60, journal: Journal | None = None) -> Attempts:
     """The version in service: the bare base under the repository's router."""
-    return Attempts(lambda: engine, Policy("v" * 64, {}, router()), Journal(None) if journal is None else journal, budget)
+    return Attempts(
+        lambda: engine, Policy("v" * 64, {}, router()), Journal(None) if journal is None else journal, budget
+    )
 
 
 @pytest.fixture(scope="module")

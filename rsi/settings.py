@@ -258,7 +258,7 @@ class Expand(_Section):
     """Most proposals that are made up in a night."""
     gain: float = Field(0.05, ge=0, le=1)
     """Cells newly filled a proposal, below which no more are made up."""
-    calls: int = Field(200, ge=0)
+    calls: int = Field(64, ge=0)
     """Most questions to the version in service by which the difficulty of tasks is measured; 0 for none."""
     samples: int = Field(8, ge=1)
     """Answers a task whose difficulty is measured."""

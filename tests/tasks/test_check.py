@@ -37,7 +37,9 @@ def test_a_task_that_must_call_nothing_is_well_defined() -> None:
 
 def test_a_task_that_any_answer_passes_is_not() -> None:
     """A broken answer must be wrong."""
-    anything = expectation([Call("open", {"what": ["door"]})], TOOLS).replace('[["door"]]', '["door", "doorx"]')
+    anything = expectation([Call("open", {"what": ["door"]})], TOOLS).replace(
+        '[["door"]]', '["door", "doorx"]'
+    )
     loose = CALL.model_copy(update={"expected": anything})
 
     assert flaw(loose) is Flaw.BROKEN_PASSES

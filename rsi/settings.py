@@ -232,7 +232,7 @@ class Expand(_Section):
     """Largest share of the bank with one expected answer."""
     overlap: float = Field(0.33, gt=0, le=1)
     """Similarity (`rsi.tasks.fingerprint`) from which a proposal counts as held out."""
-    duplicate: float = Field(0.9, gt=0, le=1)
+    duplicate: float = Field(0.85, gt=0, le=1)
     """Similarity from which a proposal with the same expectation counts as one there is already."""
     languages: tuple[str, ...] = ()
     """Languages of tasks, by ISO 639 code; empty means any. A text whose language nobody can tell passes."""

@@ -8,7 +8,8 @@ import orjson
 
 from rsi.night import STAGES, begin, run_stage
 from rsi.settings import PROJECT, Deployment
-from rsi.tasks import bank
+from rsi.store.database import store_batch
+from rsi.tasks import bank, refused
 from rsi.tasks.screen import request_of
 from tests import night_made
 
@@ -94,3 +95,8 @@ def test_held_out_text_and_unknown_labels_in_traffic_make_no_task(tmp_path, tiny
     assert bank.manifest(home, made).rejected == {"held_out_exact": 1, "unknown_label": 1}
     assert {text for text, _ in planted}.isdisjoint(request_of(one) for one in bank.load(home, made))
     assert bank.manifest(home, made).tasks == 16
+    (refusal,) = refused.read(home)
+    assert (refusal.reason, refusal.held_out) == ("held_out_exact", "tiny-routing/v1:L1-0")
+    with store_batch(home, night_made.world(tiny_base).clock, "test") as connection:
+        rows = connection.execute("select night, reason, held_out, len(traces) from refusals").fetchall()
+    assert rows == [(night_made.NIGHT, "held_out_exact", "tiny-routing/v1:L1-0", 1)]

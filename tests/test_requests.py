@@ -1,6 +1,7 @@
 """The requests written for this project, the public ones, and their frozen splits."""
 
 from collections import Counter
+from itertools import starmap
 
 import orjson
 import pytest
@@ -10,10 +11,11 @@ from rsi.gate import fingerprints
 from rsi.gate.contract import read
 from rsi.gate.suites import load
 from rsi.settings import PROJECT
-from rsi.tasks.fingerprint import Index, fingerprint
+from rsi.tasks.fingerprint import fingerprints as fingerprints_of
+from rsi.tasks.overlap import HeldOut, How, Index
 
 BOUND = 0.5
-"""MinHash Jaccard from which two requests count as near-duplicates; a bank is screened at 0.7."""
+"""Similarity of pairs of words from which two requests count as near-duplicates."""
 WRITTEN = {"L0": 250, "L1": 150, "L2": 150, "L3": 200}
 """Least number of requests of our own, by label."""
 
@@ -69,12 +71,12 @@ def test_the_gate_has_what_its_contract_promises(requests):
 def test_no_split_holds_a_near_duplicate_of_another(requests):
     """Traffic, gate and vault are apart."""
     for split in ("traffic", "gate", "vault"):
-        index = Index([fingerprint(text) for other, *_, text in requests if other == split], BOUND)
-        for other, *_, text in requests:
-            if other != split:
-                print_ = fingerprint(text)
-                assert not index.exact(print_), text
-                assert not index.near(print_), text
+        texts = [text for other, *_, text in requests if other == split]
+        prints = zip(texts, fingerprints_of(texts), strict=True)
+        index = Index(starmap(HeldOut, prints), BOUND)
+        rest = [text for other, *_, text in requests if other != split]
+        found = zip(rest, index.overlaps([[text] for text in rest]), strict=True)
+        assert [(text, one.item) for text, one in found if one and one.how is not How.RUN] == []
 
 
 @pytest.mark.base

@@ -18,7 +18,7 @@ from rsi import assets
 from rsi.errors import ContractError, IntegrityError
 from rsi.gate.suites import Resolve, digest_of, load
 from rsi.ids import canonical
-from rsi.records import Split
+from rsi.records import Item, Split
 from rsi.store.files import write_whole
 
 FILE = "fingerprints.json"
@@ -58,21 +58,21 @@ def check(suite_folder: Path, resolve: Resolve = assets.resolve) -> None:
 
 def _content(folder: Path, resolve: Resolve) -> dict[str, object]:
     from rsi.tasks import heldout
-    from rsi.tasks.fingerprint import fingerprint
+    from rsi.tasks.fingerprint import fingerprints
 
     folder = folder.resolve()
     name = f"{folder.parent.name}/{folder.name}"
-    prints = [
-        (
-            fingerprint("\n".join(m.content for m in item.messages if m.role == "user")),
-            item.item_id,
-            split.value,
-        )
+    items = [
+        (item, split.value)
         for split in (Split.GATE, Split.VAULT)
         for item in load(name, None, folder.parent.parent.parent, resolve, split).items
     ]
-    items = [
-        heldout.told(item, split, one)
-        for one, item, split in sorted(prints, key=lambda row: (row[0].exact, row[1]))
-    ]
-    return {"schema": heldout.SCHEMA, "suite": name, "digest": digest_of(folder), "items": items}
+    prints = fingerprints([request(item) for item, _ in items])
+    rows = [heldout.told(item.item_id, split, one) for (item, split), one in zip(items, prints, strict=True)]
+    rows.sort(key=lambda row: (str(row["exact"]), str(row["id"])))
+    return {"schema": heldout.SCHEMA, "suite": name, "digest": digest_of(folder), "items": rows}
+
+
+def request(item: Item) -> str:
+    """What the user says in an item: what a proposal must not say."""
+    return "\n".join(one.content for one in item.messages if one.role == "user")

@@ -41,8 +41,8 @@ SHORT_BELOW = 16
 APART = 3
 """Largest distance of the two words of a pair."""
 _ENDS = ("\x02", "\x03")
-_BLOCK = 1 << 17
-"""Pairs that are permuted at once: 64 MiB."""
+_BLOCK = 1 << 13
+"""Pairs that are permuted at once: 4 MiB."""
 
 
 class Fingerprint(NamedTuple):
@@ -73,14 +73,23 @@ def exact(found: Sequence[str], text: str) -> str:
     return digest_bytes(("".join(found) or text.strip()).encode("utf-8", "surrogatepass"))
 
 
-@lru_cache(maxsize=4096)
 def fingerprint(text: str) -> Fingerprint:
     """The fingerprint of a text."""
-    found = words(text)
-    told = hashed([found])
-    run = run_of(len(found))
-    grams = tuple(sorted({int(one) for one in runs(told.words, run)})) if run else ()
-    return Fingerprint(exact(found, text), run, grams, tuple(int(one) for one in signatures(told)[0]))
+    return fingerprints([text])[0]
+
+
+def fingerprints(texts: Sequence[str]) -> list[Fingerprint]:
+    """The fingerprint of each text."""
+    told = [words(text) for text in texts]
+    hashes = hashed(told)
+    sketches = signatures(hashes)
+    found = []
+    for at, (text, part) in enumerate(zip(texts, told, strict=True)):
+        run = run_of(len(part))
+        own = hashes.words[hashes.starts[at] : hashes.starts[at + 1]]
+        grams = tuple(sorted(set(runs(own, run).tolist()))) if run else ()
+        found.append(Fingerprint(exact(part, text), run, grams, tuple(sketches[at].tolist())))
+    return found
 
 
 def run_of(count: int) -> int:
@@ -123,30 +132,34 @@ def runs(hashes: "Hashes", length: int) -> "Hashes":
     count = max(len(hashes) - length + 1, 0)
     found = np.full(count, length, dtype=np.uint64)
     for at in range(length):
-        found = _mixed(found * np.uint64(0x9E3779B97F4A7C15) + hashes[at : at + count])
+        found = mixed(found * np.uint64(0x9E3779B97F4A7C15) + hashes[at : at + count])
     return found
 
 
 def signatures(told: Hashed) -> "Signatures":
     """MinHash of each text, shape (texts, `PERMUTATIONS`)."""
     import numpy as np
-    from datasketch import MinHash
 
-    factors, offsets = (
-        np.asarray(one, dtype=np.uint32)
-        for one in MinHash(num_perm=PERMUTATIONS, seed=SEED, scheme=SCHEME).permutations
-    )
+    factors, offsets = _permutations()
     features, starts = pairs(told)
     found = np.empty((len(starts) - 1, PERMUTATIONS), dtype=np.uint32)
     at = 0
     while at < len(found):
         stop = max(int(np.searchsorted(starts, starts[at] + _BLOCK, side="right")) - 1, at + 1)
-        some = features[starts[at] : starts[stop]]
-        edges = starts[at:stop] - starts[at]
-        for place in range(PERMUTATIONS):
-            found[at:stop, place] = np.minimum.reduceat(some * factors[place] + offsets[place], edges)
+        some = features[starts[at] : starts[stop], None] * factors + offsets
+        found[at:stop] = np.minimum.reduceat(some, starts[at:stop] - starts[at], axis=0)
         at = stop
     return found
+
+
+@lru_cache(maxsize=1)
+def _permutations() -> "tuple[NDArray[np.uint32], NDArray[np.uint32]]":
+    """Factor and offset of each permutation."""
+    import numpy as np
+    from datasketch import MinHash
+
+    factors, offsets = MinHash(num_perm=PERMUTATIONS, seed=SEED, scheme=SCHEME).permutations
+    return np.asarray(factors, dtype=np.uint32), np.asarray(offsets, dtype=np.uint32)
 
 
 def pairs(told: Hashed) -> "tuple[NDArray[np.uint32], NDArray[np.int64]]":
@@ -160,7 +173,7 @@ def pairs(told: Hashed) -> "tuple[NDArray[np.uint32], NDArray[np.int64]]":
     for apart in range(1, APART + 1):
         inside = owner[apart:] == owner[:-apart]
         both = stems[:-apart] * np.uint64(0xFF51AFD7ED558CCD) + stems[apart:] + np.uint64(apart)
-        found.append(_mixed(both)[inside])
+        found.append(mixed(both)[inside])
         owners.append(owner[apart:][inside])
     order = np.argsort(np.concatenate(owners), kind="stable")
     features = _finished((np.concatenate(found)[order] >> np.uint64(32)).astype(np.uint32))
@@ -174,14 +187,14 @@ def _hash(word: str) -> int:
     )
 
 
-def _mixed(values: "Hashes") -> "Hashes":
+def mixed(values: "Hashes") -> "Hashes":
     """The 64-bit finaliser of splitmix (Steele et al. 2014)."""
     import numpy as np
 
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Hashes = values ^ (values >> np.uint64(31))
-    return mixed
+    found: Hashes = values ^ (values >> np.uint64(31))
+    return found
 
 
 def _finished(values: "NDArray[np.uint32]") -> "NDArray[np.uint32]":

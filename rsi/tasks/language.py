@@ -1,9 +1,8 @@
 """Which language a text is in, as far as scripts and the commonest words tell.
 
 No model: the share of letters by script names languages that have a script of their own, and among those written in
-Latin or Cyrillic letters the one whose commonest words make up most of the text. Short texts, code and mixtures are
-`UNKNOWN`; measured on sentences of eight words and more it is right for the languages listed here and says unknown
-for most others.
+Latin or Cyrillic letters the one whose commonest words make up most of the text. Short texts, mixtures and languages
+without a list are `UNKNOWN` or taken for a neighbour; code is unknown or taken for English, whose words it uses.
 """
 
 import re
@@ -17,7 +16,7 @@ LEAST = 5
 """Words below which nothing is said."""
 SHARE = 0.2
 """Least share of the words that are common ones."""
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"\b[^\W\d_]+\b")
 _SCRIPTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("ja", re.compile("[\u3040-\u30ff]")),
     ("ko", re.compile("[\uac00-\ud7af\u1100-\u11ff]")),

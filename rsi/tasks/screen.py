@@ -4,6 +4,7 @@ Each proposal meets the screens in the order of `Reason`; the first that objects
 what the screen saw, so that a person can overrule it (`rsi.tasks.overrule`).
 """
 
+import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,6 +29,8 @@ SHOWN = 200
 """Characters of evidence and of the request in a refusal."""
 HOPS = ("route", "answer", "tool")
 ROLES = ("system", "user", "assistant", "tool")
+_OWN_TAGS = re.compile(r"</?(?:think|tool_call)>")
+"""What an assistant's own turn may hold."""
 OVERLAPS = {
     How.EXACT: Reason.HELD_OUT_EXACT,
     How.RUN: Reason.HELD_OUT_RUN,
@@ -40,7 +43,7 @@ OVERLAPS = {
 class Rules:
     """What the deployment asks of a task."""
 
-    duplicate: float = 0.9
+    duplicate: float = 0.85
     """Similarity from which two tasks with one expectation are the same."""
     languages: frozenset[str] = frozenset()
     """Allowed languages; empty means any."""
@@ -200,8 +203,8 @@ def _overlap(found: Overlap | None) -> list[Objection]:
 
 def _content(task: Task, detector: Detector, rules: Rules) -> Iterator[Objection]:
     texts = [one.content for one in task.messages]
-    for text in texts:
-        trick = injection(text)
+    for one in task.messages:
+        trick = injection(_OWN_TAGS.sub("", one.content) if one.role == "assistant" else one.content)
         if trick:
             yield Objection(Reason.INJECTION, f"{trick.trick.value}: {trick.span}")
             break

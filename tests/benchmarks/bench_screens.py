@@ -16,7 +16,7 @@ from collections import Counter
 from rsi.records import ChatMessage, Task
 from rsi.tasks.bank import task
 from rsi.tasks.caps import Caps
-from rsi.tasks.fingerprint import fingerprint
+from rsi.tasks.fingerprint import fingerprints
 from rsi.tasks.overlap import HeldOut, Index
 from rsi.tasks.screen import Rules, screen
 
@@ -65,7 +65,7 @@ def measured(count: int, items: int) -> dict[str, object]:
     """One run."""
     held = texts(items, 2)
     begun = time.perf_counter()
-    index = Index([HeldOut(f"suite/v1:{at}", fingerprint(text)) for at, text in enumerate(held)], 0.33)
+    index = Index([HeldOut(f"suite/v1:{at}", one) for at, one in enumerate(fingerprints(held))], 0.33)
     index_s = time.perf_counter() - begun
     made = proposals(count, held)
     givers = {str(at): "user one" if at % 100 == 7 else f"user {at % 5000}" for at in range(count)}

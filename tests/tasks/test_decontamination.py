@@ -20,11 +20,12 @@ request are items of fewer than five words; what is missed of paraphrases has ha
 """
 
 from collections.abc import Iterable
+from itertools import starmap
 
 import pytest
 
 from rsi.settings import Deployment
-from rsi.tasks.fingerprint import fingerprint
+from rsi.tasks.fingerprint import fingerprints
 from rsi.tasks.overlap import HeldOut, Index, Overlap
 from rsi.tasks.words import words
 from tests.tasks import planted
@@ -53,9 +54,8 @@ def found(index: Index, texts: Iterable[str]) -> list[Overlap]:
 def test_planted_overlaps_are_found_and_clean_requests_pass(smollm, capsys):
     """Recall and precision by kind are printed; verbatim and case are all found, and hardly a clean one is."""
     held = planted.held_out()
-    index = Index(
-        [HeldOut(name, fingerprint(text)) for name, text in held.items()], Deployment().expand.overlap
-    )
+    prints = zip(held, fingerprints(list(held.values())), strict=True)
+    index = Index(starmap(HeldOut, prints), Deployment().expand.overlap)
     clean = planted.clean(TEMPLATES)
     distinct = {" ".join(words(text)): text for texts in clean.values() for text in texts.values()}
     alarms = found(index, distinct.values())

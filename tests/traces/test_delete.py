@@ -218,7 +218,7 @@ def test_what_a_bank_holds_stays_and_is_named(both: Home) -> None:
     with store_batch(both, CLOCK, "test") as connection:
         for task in ("t-kept", "t-loose"):
             connection.execute(
-                "insert into tasks values ('2026-01-01', $task, 'route', '[]', 'choice', 'L1', null, [$uid], 'made')",
+                "insert into tasks values ('2026-01-01', $task, 'route', '[]', 'choice', 'L1', null, [$uid], 'made', 'own')",
                 {"task": task, "uid": uid},
             )
         connection.execute(
@@ -269,6 +269,25 @@ def test_a_segment_that_grows_is_left_and_named(both: Home) -> None:
     assert everywhere(both, SECRET) == [closed.name]
     assert forget(both, user="ada@example.com").inbox == 1
     assert everywhere(both, SECRET) == []
+
+
+def test_refused_proposals_made_from_them_go_too(both: Home) -> None:
+    """From the table and from the file that a person reviews; those of others stay."""
+    uids = {str(uid): str(user) for uid, user in rows(both, "select trace_uid, user_ref from traces")}
+    columns = "'2026-01-02', 't-1', 'injection', 'correction', 'e', null, 'words', 'L1', null"
+    with store_batch(both, CLOCK, "test") as connection:
+        for uid in uids:
+            connection.execute(f"insert into refusals values ({columns}, [$uid])", {"uid": uid})
+    both.refused.mkdir()
+    file = both.refused / "2026-01-02.parquet"
+    pq.write_table(pa.table({"text": list(uids.values()), "traces": [[uid] for uid in uids]}), file)
+
+    done = forget(both, user="ada@example.com")
+
+    left = {uid for (uid,) in rows(both, "select trace_uid from traces")}
+    assert done.refusals == 2
+    assert rows(both, "select traces[1] from refusals order by all") == [(uid,) for uid in sorted(left)]
+    assert {traces[0] for traces in pq.read_table(file).column("traces").to_pylist()} == left
 
 
 def test_a_dry_run_changes_nothing(both: Home) -> None:

@@ -25,6 +25,7 @@ bench: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_receiver
 	$(BIN)/python -m tests.benchmarks.bench_redaction
 	$(BIN)/python -m tests.benchmarks.bench_screens
+	$(BIN)/python -m tests.benchmarks.bench_discover
 
 check: $(READY)
 	$(BIN)/ruff check rsi flows dashboards tests

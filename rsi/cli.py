@@ -17,6 +17,7 @@ from rsi.commands import (
     dashboards,
     ingest,
     loop,
+    mode_labels,
     modes,
     quarantine,
     screens,
@@ -76,6 +77,9 @@ for _name, _group in {
     "screens": screens.screens_app,
 }.items():
     app.add_typer(_group, name=_name)
+
+
+modes.modes_app.add_typer(mode_labels.labels_app, name="label")
 
 
 def main() -> None:

@@ -38,6 +38,10 @@ class Factors:
     severity: float
     recency: float
     learnability: float
+    repeated: int
+    """Groups of traces that were asked the same and show it."""
+    mixed: int
+    """Those of them in which some passed and some failed."""
     standing: float
     """1; a tenth where it is fixed, 0 where a person will not have it fixed."""
 

@@ -197,6 +197,13 @@ class Redaction(_Section):
     """Whether the raw text stays as it came."""
 
 
+class Discover(_Section):
+    """How failure modes are described."""
+
+    titles: Literal["template", "model"] = "template"
+    """Whether new modes are named by a template, or by the base model through the engine."""
+
+
 class Generator(_Section):
     """A model that writes requests, behind an OpenAI-compatible server."""
 
@@ -269,7 +276,6 @@ class Expand(_Section):
 class Update(_Section):
     """What a training job may spend and how it trains; formulas in `rsi.update.grpo`."""
 
-    role: str = "L0"
     steps: int = Field(160, ge=1)
     prompts: int = Field(8, ge=1)
     """Prompts a step."""
@@ -290,6 +296,10 @@ class NightRules(_Section):
     schedule: str = "0 2 * * *"
     min_failures: int = Field(20, ge=1)
     """Fewer failures than this and there is nothing worth training on."""
+    role: str | None = None
+    """The one role that nights train; where it is missing, the failure modes decide."""
+    most_in_a_row: int | None = Field(None, ge=1)
+    """Nights in a row that may train one role; where it is missing, any number."""
     request_days: int = Field(7, ge=1)
     """How long an approval waits."""
 
@@ -319,6 +329,7 @@ class Deployment(_Section):
     traces: Traces = Traces()
     split: Splits = Splits()
     redaction: Redaction = Redaction()
+    discover: Discover = Discover()
     research: Research = Research()
     expand: Expand = Expand()
     update: Update = Update()

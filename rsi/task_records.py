@@ -121,7 +121,3 @@ class BankManifest(Record):
     """Tasks whose difficulty is known."""
     research: dict[str, int] = Field(default_factory=dict)
     """Fate -> count of the hypotheses that AutoResearch tried."""
-    role: str = "L0"
-    """The role that the night trains on it."""
-    because: str = ""
-    """Why that one."""

@@ -39,6 +39,18 @@ def test_a_night_leaves_one_record_a_stage_and_a_verdict(finished):
     assert approval.verdict(home, ending.verdict).judgement.value == ending.judgement
 
 
+def test_the_role_and_its_reason_are_in_the_ledger(finished):
+    """Chosen by the modes that the bank covers, before anything is trained."""
+    home, _ = finished
+    records = Ledger(home.ledger, FixedClock()).records()
+    (choice,) = (one for one in records if one.kind == "role")
+
+    assert choice.body["role"] == "L0"
+    assert "its modes weigh" in str(choice.body["because"])
+    assert choice.input == next(one.output for one in records if one.stage == "expand")
+    assert choice.seq < next(one.seq for one in records if one.stage == "update")
+
+
 def test_every_invariant_holds_after_a_night(finished):
     """`rsi verify` has nothing to say."""
     home, _ = finished

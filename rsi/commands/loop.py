@@ -103,7 +103,7 @@ def _dry_run(home: Home, deployment: Deployment, name: Night, json: bool) -> Non
         "inbox_files": waiting,
         "stages_done": done,
         "stages_to_run": [stage for stage in STAGES if stage not in done],
-        "role": deployment.update.role,
+        "role": deployment.night.role,
         "steps": deployment.update.steps,
         "answers": deployment.update.steps * deployment.update.prompts * deployment.update.samples,
         "contract": deployment.contract,
@@ -113,8 +113,9 @@ def _dry_run(home: Home, deployment: Deployment, name: Night, json: bool) -> Non
         return
     to_run = ", ".join(stage for stage in STAGES if stage not in done)
     line(f"night {name} would read {waiting} files of {home.inbox}, then run {to_run or 'nothing'}")
+    role = deployment.night.role or "as the failure modes decide"
     line(
-        f"update: role {deployment.update.role}, at most {deployment.update.steps} steps "
+        f"update: role {role}, at most {deployment.update.steps} steps "
         f"({plan['answers']} answers); gate: contract {deployment.contract}"
     )
 

@@ -10,8 +10,8 @@ with most chances in the newest night that had any (traces of other systems name
 and five hits at the highest rate known of the mode.
 
 - **fixed**: now is at most half the rate of a reference and lower by Fisher's exact test (one-sided, 2% divided by
-  the number of references). References are the five newest other versions with at least five chances, and the
-  subject's own nights before now.
+  the number of references). References are the other versions with at least five chances, the first and the four
+  newest of them (so that slow repair is seen as well), and the subject's own nights before now.
 - **regressed**: it was fixed, and now is at least twice the rate, and higher by the same test at 2%, of the traces
   that showed it fixed. For the night that sees it; after that it is ongoing, and can be fixed again.
 - **new** in the first night that sees it, else **ongoing**. Without evidence a mode stays what it was: a version
@@ -32,7 +32,7 @@ KEPT = 30
 """Nights that are told apart."""
 _ALPHA = 0.02
 _EXPECTED = 5.0
-_REFERENCES = 5
+_NEWEST = 4
 
 
 class Counts(NamedTuple):
@@ -104,14 +104,12 @@ def _subject(history: Sequence[Cell], champion: str) -> str:
 
 
 def _others(history: Sequence[Cell], subject: str) -> list[Counts]:
-    """The newest other versions, each over all its nights."""
+    """The first and the newest other versions, each over all its nights."""
     last = {one.version: at for at, one in enumerate(history) if one.version != subject and one.chances}
-    found = [pooled([one for one in history if one.version == version]) for version in _newest_first(last)]
-    return [one for one in found if one.chances >= ENOUGH][:_REFERENCES]
-
-
-def _newest_first(last: Mapping[str, int]) -> list[str]:
-    return sorted(last, key=lambda version: -last[version])
+    newest = sorted(last, key=lambda version: -last[version])
+    found = [pooled([one for one in history if one.version == version]) for version in newest]
+    found = [one for one in found if one.chances >= ENOUGH]
+    return [*found[:_NEWEST], *found[_NEWEST:][-1:]]
 
 
 def _newest(own: Sequence[Cell], rate: float) -> list[Cell]:

@@ -14,6 +14,7 @@ _CLEAR = "delete from failure_modes where night = ?"
 _STORE = "insert into failure_modes by name select * from mode_rows"
 _CLEAR_TRACES = "delete from mode_traces"
 _STORE_TRACES = "insert into mode_traces by name select * from mode_trace_rows"
+_FACTORS = {"frequency", "severity", "recency", "learnability", "standing"}
 _LEFT_OUT = {"evidence", "signatures", "chances", "titled_by", "fix", "answered_by", "factors", "topics"}
 
 
@@ -49,7 +50,7 @@ def store_modes(connection: "DuckDBPyConnection", mined: Mined) -> None:
 
 def _row(mode: FailureMode) -> dict[str, object]:
     said = mode.model_dump(mode="json", exclude=_LEFT_OUT)
-    factors = mode.model_dump(mode="json", include={"factors"})["factors"]
+    factors = mode.model_dump(mode="json", include={"factors": _FACTORS})["factors"]
     text = {name: _json(said[name]) for name in ("by_version", "history")}
     topics = [{"topic_id": one.topic_id, "terms": one.terms, "count": one.count} for one in mode.topics]
     return {**said, **text, **factors, "topics": _json(topics)}

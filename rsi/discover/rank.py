@@ -48,6 +48,8 @@ def factors(
         severity=round(severity_halves / (2 * count), _DIGITS),
         recency=round(_recency(history, nights, champion), _DIGITS),
         learnability=round((mixed + 1) / (repeated + 2), _DIGITS),
+        repeated=repeated,
+        mixed=mixed,
         standing=0.0 if wont_fix else _FIXED if status is ModeStatus.FIXED else 1.0,
     )
 

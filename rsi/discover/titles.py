@@ -1,6 +1,6 @@
 """Failure modes in words, one line each."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rsi.discover.signals import NO_ROUTE, Kind, Sign
 
@@ -9,40 +9,48 @@ ROLES = {"L0": "chat", "L1": "agent", "L2": "code", "L3": "UI"}
 
 
 def title(sign: Sign) -> str:
-    """What goes wrong, for a person who has not seen signatures."""
+    """What goes wrong, for a person who has not seen signatures; the agent is who does it."""
     subject, detail = sign.subject, sign.detail
     if sign.kind is Kind.ROUTE:
         if detail == NO_ROUTE:
             return f"{role(subject)} requests answered without being routed"
         return f"{role(subject)} requests routed to {role(detail)}"
-    if sign.kind is Kind.WRONG_ARGUMENTS:
-        return f"{subject} done with another {detail} than expected"
-    if sign.kind is Kind.OUTCOME:
-        return f"failed by {subject}{f' ({detail})' if detail else ''}, and nothing else says why"
-    plain = {
-        Kind.TOOL_ERROR: f"{subject} refuses: {detail}",
-        Kind.MISSING_ACTION: f"{subject} expected but not done",
-        Kind.UNEXPECTED_ACTION: f"{subject} done though not expected",
-        Kind.ERROR: f"runs break: {subject}",
-        Kind.CORRECTION: f"answers corrected by {subject}",
-        Kind.MISSING_OUTPUT: "what was to be said is not said",
-        Kind.INVALID_ARGUMENTS: f"{subject} called with invalid arguments: {detail}",
-        Kind.UNKNOWN_TOOL: "tools called that are not on offer",
-        Kind.RETRY: f"{subject} called again as it was, behind its error",
-        Kind.LOOP: f"runs turn in circles with {subject}",
-        Kind.GIVE_UP: "runs end in a refusal" if subject == "refusal" else f"given up by {subject}",
-        Kind.FORMAT: f"wrong form: {subject}",
-        Kind.CUT: "answers reach their limit of tokens",
-        Kind.RULE: f"{subject} not kept{f' ({detail})' if detail else ''}",
-        Kind.FEEDBACK: f"people are not content ({subject})",
-        Kind.STATE: f"the world ends in another state than expected ({subject})",
-        Kind.DISAGREEMENT: f"runs of one task end differently ({subject})",
-        Kind.SLOW: f"calls of {subject} take far longer than usual"
-        if detail
-        else f"runs of {subject} take far longer than usual",
-        Kind.COSTLY: f"runs of {subject} cost far more than usual",
-    }
-    return plain[sign.kind]
+    return _PLAIN[sign.kind](subject, detail)
+
+
+_PLAIN: dict[Kind, Callable[[str, str], str]] = {
+    Kind.TOOL_ERROR: lambda tool, words: f"{tool} answers with an error: {words}",
+    Kind.MISSING_ACTION: lambda tool, _: f"does not call {tool} though the task needs it",
+    Kind.WRONG_ARGUMENTS: lambda tool, name: f"calls {tool} with another {name} than the task needs",
+    Kind.UNEXPECTED_ACTION: lambda tool, _: f"calls {tool} though the task does not need it",
+    Kind.MISSING_OUTPUT: lambda _, __: "does not tell the user what the task asks to tell",
+    Kind.INVALID_ARGUMENTS: lambda tool, fault: (
+        f"calls {tool} with arguments that its schema refuses: {fault}"
+    ),
+    Kind.UNKNOWN_TOOL: lambda _, __: "calls tools that are not on offer",
+    Kind.RETRY: lambda tool, _: f"repeats a call of {tool} unchanged after its error",
+    Kind.LOOP: lambda tools, _: f"repeats the same calls and gets the same answers: {tools}",
+    Kind.GIVE_UP: lambda how, _: (
+        "ends with a refusal" if how == "refusal" else f"hands over with {how} though the task can be done"
+    ),
+    Kind.FORMAT: lambda what, _: f"answers in the wrong form: {what}",
+    Kind.CUT: lambda _, __: "answers are cut at their limit of tokens",
+    Kind.RULE: lambda rule, basis: f"breaks a stated rule: {rule}{f' ({basis})' if basis else ''}",
+    Kind.FEEDBACK: lambda score, _: f"people judge it badly: {score}",
+    Kind.ERROR: lambda words, _: f"the run breaks: {words}",
+    Kind.CORRECTION: lambda score, _: f"people correct the answer: {score}",
+    Kind.STATE: lambda score, _: f"leaves the world in another state than expected (score {score})",
+    Kind.DISAGREEMENT: lambda score, _: f"fails a task that another run of it passes (score {score})",
+    Kind.SLOW: lambda what, tool: (
+        f"calls of {what} take far longer than usual"
+        if tool
+        else f"runs of {what} take far longer than usual"
+    ),
+    Kind.COSTLY: lambda agent, _: f"runs of {agent} cost far more than usual",
+    Kind.OUTCOME: lambda score, basis: (
+        f"fails by score {score}{f' ({basis})' if basis else ''}, and no other sign says why"
+    ),
+}
 
 
 def role(name: str) -> str:

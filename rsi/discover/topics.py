@@ -62,7 +62,7 @@ def topics(
     traces = sorted(texts, key=digest)
     said = [texts[one] for one in traces]
     vectors = (embedder or TfidfSvd()).embed(said)
-    groups = _apart(vectors, [_centre(vectors, group) for group in _clusters(vectors[:CLUSTERED])])
+    groups = _grown(vectors, _clusters(vectors[:CLUSTERED]))
     if not groups:
         return NOTHING
     words = terms(said, groups, _TERMS)
@@ -87,25 +87,25 @@ def _clusters(vectors: "NDArray[np.float64]") -> list[list[int]]:
     return [[int(at) for at in filled[labels == label]] for label in range(int(labels.max()) + 1)]
 
 
-def _centre(vectors: "NDArray[np.float64]", group: Sequence[int]) -> "tuple[NDArray[np.float64], float]":
-    """Centre of a cluster, and the nearness to it that makes a text one of its own."""
-    centre = vectors[list(group)].mean(axis=0)
-    centre = centre / (np.linalg.norm(centre) or 1.0)
-    return centre, float(np.quantile(vectors[list(group)] @ centre, _NEAR))
-
-
-def _apart(
-    vectors: "NDArray[np.float64]", centres: "Sequence[tuple[NDArray[np.float64], float]]"
-) -> list[list[int]]:
-    """Every text to the nearest centre, where it is near enough."""
-    if not centres:
+def _grown(vectors: "NDArray[np.float64]", clusters: Sequence[Sequence[int]]) -> list[list[int]]:
+    """The clusters, with every other text that is near enough to the nearest of their centres."""
+    if not clusters:
         return []
-    near = np.round(vectors @ np.stack([centre for centre, _ in centres]).T, 6)
+    taken = {at for cluster in clusters for at in cluster}
+    centres = np.stack([_centre(vectors[list(cluster)]) for cluster in clusters])
+    near = np.round(vectors @ centres.T, 6)
+    bounds = [np.quantile(near[list(cluster), place], _NEAR) for place, cluster in enumerate(clusters)]
     best = near.argmax(axis=1)
-    bounds = np.round(np.array([bound for _, bound in centres]), 6)
-    inside = near[np.arange(len(vectors)), best] >= bounds[best]
-    groups = [[int(at) for at in np.flatnonzero(inside & (best == place))] for place in range(len(centres))]
-    return [group for group in groups if group]
+    grown = [list(cluster) for cluster in clusters]
+    for at in range(len(vectors)):
+        if at not in taken and near[at, best[at]] >= bounds[best[at]]:
+            grown[best[at]].append(at)
+    return grown
+
+
+def _centre(vectors: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    centre = vectors.mean(axis=0)
+    return np.asarray(centre / (np.linalg.norm(centre) or 1.0))
 
 
 def _names(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rsi.records import BankManifest, FailureMode, Modes, ModeStatus, OutcomeKind, Verdict
+from rsi.records import BankManifest, FailureMode, Modes, OutcomeKind, Verdict
 from rsi.statistics.intervals import Interval
 
 MetricsRow = Mapping[str, float]
@@ -97,5 +97,5 @@ class Evidence:
         if self.modes is None or self.bank is None:
             return ()
         covered = self.bank.by_mode
-        open_ones = (mode for mode in self.modes.modes if mode.status is not ModeStatus.FIXED)
+        open_ones = (mode for mode in self.modes.modes if mode.trainable)
         return tuple((mode, covered[mode.mode_id]) for mode in open_ones if covered.get(mode.mode_id))

@@ -62,8 +62,6 @@ class Account(NamedTuple):
     replayed: int = 0
     synthetic: int = 0
     research: Mapping[str, int] = {}
-    role: str = "L0"
-    because: str = ""
 
 
 def task(
@@ -138,8 +136,6 @@ def _manifest(night: str, ordered: Sequence[Task], sha256: str, account: Account
         synthetic=account.synthetic,
         measured=sum(one.samples > 0 for one in ordered),
         research=dict(sorted(account.research.items())),
-        role=account.role,
-        because=account.because,
     )
 
 

@@ -7,33 +7,36 @@ from rsi.context import Context
 from rsi.errors import QuietError
 from rsi.ids import Digest
 from rsi.registry import versions
+from rsi.update.tonight import tonight
 
 
 def update(context: Context, bank: Digest) -> Digest:
-    """Train the deployment's role on the bank; the digest of the candidate version.
+    """Train one role on the bank; the digest of the candidate version.
 
     Raises:
-        QuietError: the bank has no task that can be trained, or no group of answers ever carried a signal.
+        QuietError: no task can be trained, no role is to be, or no group of answers ever carried a signal.
     """
-    from rsi.tasks import bank as tasks
+    from rsi.tasks import bank as banks
     from rsi.update.job import TRAINED, Job, submit
     from rsi.update.worker import work
 
     home, settings = context.home, context.deployment.update
-    hops = Counter(one.hop for one in tasks.load(home, bank))
+    tasks = banks.load(home, bank)
+    hops = Counter(one.hop for one in tasks)
     if not hops[TRAINED]:
         raise QuietError(
-            f"bank {bank[:12]} has no {TRAINED} task, which is what role {settings.role} is trained on; it keeps "
+            f"bank {bank[:12]} has no {TRAINED} task, which is all that can be trained; it keeps "
             f"{', '.join(f'{count} of hop {hop}' for hop, count in sorted(hops.items()))}"
         )
     champion = versions.load(home, context.start.champion)
+    role = tonight(context, bank, [one for one in tasks if one.hop == TRAINED], champion)
     base = context.world.base()
     job = Job(
         base=base.digest,
         base_name=context.deployment.base,
-        role=settings.role,
-        warm_start=champion.adapters.get(settings.role),
-        frozen=tuple(name for role, name in sorted(champion.adapters.items()) if role != settings.role),
+        role=role,
+        warm_start=champion.adapters.get(role),
+        frozen=tuple(name for one, name in sorted(champion.adapters.items()) if one != role),
         bank=bank,
         harness=champion.harness,
         settings=settings,
@@ -45,6 +48,6 @@ def update(context: Context, bank: Digest) -> Digest:
         raise QuietError(
             f"no candidate: none of {end.steps} training steps found a group of answers with a signal"
         )
-    adapters = {**champion.adapters, settings.role: end.adapter}
+    adapters = {**champion.adapters, role: end.adapter}
     candidate = champion.model_copy(update={"adapters": adapters, "parent": context.start.champion})
     return versions.save(home, candidate)

@@ -167,7 +167,7 @@ def test_every_failed_run_is_explained_or_said_to_be_unexplained(modes: Modes) -
 def test_the_first_of_them_is_what_an_analyst_would_say_first(modes: Modes) -> None:
     """Cancelling what must not be cancelled; errors that runs recovered from come last."""
     first, last = modes.modes[0], modes.modes[-1]
-    assert first.title == "cancel_reservation done though not expected"
+    assert first.title == "calls cancel_reservation though the task does not need it"
     assert first.status is ModeStatus.NEW
     assert len(first.examples) == 5
     assert last.priority == 0.0

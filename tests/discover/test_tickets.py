@@ -28,7 +28,7 @@ def test_a_ticket_counts_traces_and_names_places() -> None:
         (Blame.HARNESS, "cut:answer", 1),
     ]
     assert [seen.trace_uid for seen in made[0].evidence] == [f"t{n}" for n in range(EXAMPLES)]
-    assert made[0].title == "f refuses: connection reset"
+    assert made[0].title == "f answers with an error: connection reset"
     assert made[1].evidence[0].span_uid == "s"
 
 

@@ -37,7 +37,7 @@ def test_a_planted_failure_is_covered(home: Home) -> None:
     assert mode.signature == f"wrong_arguments:{TOOL}:nights"
     covering = [one for one in made if one.mode_id == mode.mode_id]
     given = [one for one in covering if one.source == "expected_action"]
-    assert len(given) >= 0.8 * mode.count
+    assert len(given) >= 0.5 * mode.count, "those that are not nearly the same as another"
     for one in given:
         (call,) = calls_of(one.expected)
         assert f"for {call.arguments['nights']} nights" in one.messages[-1].content

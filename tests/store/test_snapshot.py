@@ -20,7 +20,7 @@ MODE = FailureMode(
     mode_id="m-0123456789", signature="route:L2->L0", kind="route", title="code requests to chat", count=3,
     opportunities=4, rate=0.75, low=0.3, high=0.95, rank=1, priority=3.0, examples=("t1", "t2"),
     first_seen="2026-01-01", status=ModeStatus.NEW, by_version={"v1": (3, 4)},
-    factors=Factors(frequency=750.0, severity=1.0, recency=1.0, learnability=0.5, standing=1.0),
+    factors=Factors(frequency=750.0, severity=1.0, recency=1.0, learnability=0.5, repeated=0, mixed=0, standing=1.0),
 )  # fmt: skip
 
 

@@ -218,7 +218,8 @@ def test_what_a_bank_holds_stays_and_is_named(both: Home) -> None:
     with store_batch(both, CLOCK, "test") as connection:
         for task in ("t-kept", "t-loose"):
             connection.execute(
-                "insert into tasks values ('2026-01-01', $task, 'route', '[]', 'choice', 'L1', null, [$uid], 'made', 'own')",
+                "insert into tasks values ('2026-01-01', $task, 'route', '[]', 'choice', 'L1', null, [$uid], 'made', "
+                "'', '', '', [], '{}', 0, 0, 'own')",
                 {"task": task, "uid": uid},
             )
         connection.execute(

@@ -13,6 +13,7 @@ import typer
 from rsi.commands import (
     ask,
     assets,
+    bank,
     dashboards,
     ingest,
     loop,
@@ -72,6 +73,7 @@ for _name, _group in {
     "traces": traces.traces_app,
     "quarantine": quarantine.quarantine_app,
     "modes": modes.modes_app,
+    "bank": bank.bank_app,
     "screens": screens.screens_app,
 }.items():
     app.add_typer(_group, name=_name)

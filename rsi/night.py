@@ -19,7 +19,7 @@ from rsi.ids import Digest, Night
 from rsi.records import Judgement, LedgerRecord
 from rsi.registry import approval, champion
 from rsi.settings import Deployment, Home
-from rsi.store.database import last_ordinal, store_batch
+from rsi.store.database import last_ordinal, newest, store_batch
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold
 from rsi.store.snapshot import refresh
@@ -118,6 +118,8 @@ def begin(home: Home, deployment: Deployment, world: World, night: Night) -> Con
 def _start(home: Home, deployment: Deployment, world: World, ledger: Ledger, night: Night) -> Start:
     with store_batch(home, world.clock, f"night {night}") as connection:
         ordinal = last_ordinal(connection)
+        # The loop's own probes come in as traces too, and are no reason for another night.
+        new = newest(connection, [one.value for one in deployment.traces.origins])
     over = {one.night for one in ledger if one.kind == "end"}
     before = ledger.last(lambda one: one.kind == "night" and one.night in over)
     modes = ledger.last(lambda one: one.kind == "stage" and one.stage == "discover")
@@ -128,7 +130,7 @@ def _start(home: Home, deployment: Deployment, world: World, ledger: Ledger, nig
         deployment=deployment.digest,
         previous=modes.output if modes else None,
     )
-    if ordinal == 0 or (before is not None and before.body.get("ordinal") == ordinal):
+    if new == 0 or (before is not None and new <= int(str(before.body["ordinal"]))):
         since = f"since night {before.night}" if before else f"in {home.inbox}"
         raise QuietError(f"nothing new {since}: no trace, score or correction arrived")
     return start

@@ -5,28 +5,41 @@ Digests are SHA-256 of canonical JSON (`rsi.ids`); times are nanoseconds UTC.
 """
 
 from enum import StrEnum
-from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from rsi.ids import Digest, digest
 from rsi.mode_parts import Cell, Factors, Fix, Reach, Topic, Unseen
+from rsi.record import Record
+from rsi.task_records import BankManifest, ChatMessage, Facets, Phase, Refusal, Task
 
-
-class Record(BaseModel):
-    """A frozen record that refuses unknown keys and is named by the digest of its content."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    @property
-    def digest(self) -> Digest:
-        """SHA-256 of the record's canonical JSON."""
-        return digest(self.model_dump(mode="json"))
-
-    @classmethod
-    def parse(cls, data: bytes) -> Self:
-        """A record from its JSON."""
-        return cls.model_validate_json(data)
+__all__ = [
+    "Adapter",
+    "Approval",
+    "BankManifest",
+    "Blame",
+    "ChatMessage",
+    "Clause",
+    "Decision",
+    "Evidence",
+    "Facets",
+    "FailureMode",
+    "Item",
+    "ItemResult",
+    "Judgement",
+    "LedgerRecord",
+    "ModeStatus",
+    "Modes",
+    "Origin",
+    "Outcome",
+    "OutcomeKind",
+    "Phase",
+    "Record",
+    "Refusal",
+    "Split",
+    "Task",
+    "Verdict",
+    "Version",
+]
 
 
 # --- traces -------------------------------------------------------------------------------------------------
@@ -56,16 +69,7 @@ class Split(StrEnum):
     VAULT = "vault"
 
 
-class ChatMessage(Record):
-    """One turn, in the words of the OpenAI chat API."""
-
-    role: str
-    """system, user, assistant or tool."""
-    content: str
-    """The text; empty where a turn only calls tools."""
-
-
-# --- discover and expand ------------------------------------------------------------------------------------
+# --- discover (tasks and banks: `rsi.task_records`) ------------------------------------------------------------
 
 
 class Blame(StrEnum):
@@ -194,63 +198,6 @@ class Modes(Record):
     """Labels of persons that count here."""
     tickets: tuple[Ticket, ...] = ()
     """Failures that are not the model's, most frequent first."""
-
-
-class Task(Record):
-    """A prompt, a verifier and where they came from."""
-
-    task_id: str
-    """`t-` and 16 hex digits of the hash of (hop, messages, verifier, expected)."""
-    hop: str
-    """Which prompt of the harness renders it: `route` or `answer`."""
-    messages: tuple[ChatMessage, ...]
-    """The conversation up to the turn to be answered."""
-    verifier: str
-    """A name in `rsi.verifiers`."""
-    expected: str
-    """What the verifier expects; never part of the prompt."""
-    mode_id: str | None
-    """The failure mode it covers; null for a task that keeps what already works."""
-    traces: tuple[str, ...]
-    """Ids of the traces it was made from."""
-    source: str
-    """How it was made, for instance `correction`."""
-    licence: str = "own"
-    """SPDX id of what it was made from; `own` for the deployment's own traces and generators."""
-
-
-class Refusal(Record):
-    """A proposal that a screen kept out of the bank, with what a person needs to judge the screen."""
-
-    task_id: str
-    reason: str
-    """A value of `rsi.tasks.refused.Reason`."""
-    source: str
-    """How the proposal was made."""
-    evidence: str
-    """What the screen saw: the proposal's own words, personal values masked."""
-    held_out: str | None = None
-    """The held-out item it met, ``suite/vN:id``; never the item's text."""
-    text: str
-    """The beginning of the request, personal values masked."""
-    expected: str
-    mode_id: str | None
-    traces: tuple[str, ...]
-
-
-class BankManifest(Record):
-    """What lies in a bank; the bank's digest is this record's."""
-
-    night: str
-    tasks: int
-    tasks_sha256: str
-    """SHA-256 of ``tasks.parquet``."""
-    by_mode: dict[str, int]
-    by_expected: dict[str, int]
-    rejected: dict[str, int]
-    """Reason -> count of proposals that were refused."""
-    screens: dict[str, str]
-    """Suite split -> digest of the held-out fingerprints the tasks were screened against."""
 
 
 # --- update -------------------------------------------------------------------------------------------------

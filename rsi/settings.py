@@ -103,6 +103,10 @@ class Home:
         return self.root / "modes"
 
     @property
+    def journals(self) -> Path:
+        return self.root / "journals"
+
+    @property
     def banks(self) -> Path:
         return self.root / "banks"
 
@@ -201,6 +205,33 @@ class Discover(_Section):
     """Whether new modes are named by a template, or by the base model through the engine."""
 
 
+class Generator(_Section):
+    """A model that writes requests, behind an OpenAI-compatible server."""
+
+    url: str = ""
+    """Its address; empty for none."""
+    model: str = ""
+    calls: int = Field(50, ge=0)
+    """Most questions a night."""
+    max_tokens: int = Field(400, ge=1)
+
+
+class Research(_Section):
+    """AutoResearch: probes around the tasks of failure modes, run on the version in service."""
+
+    calls: int = Field(0, ge=0)
+    """Most questions a night; 0 switches it off."""
+    samples: int = Field(8, ge=1)
+    """Answers a probe."""
+    low: float = Field(0.1, ge=0, le=1)
+    """Least share of right answers of a probe that is kept."""
+    high: float = Field(0.9, ge=0, le=1)
+    """Largest share."""
+    keep: int = Field(200, ge=1)
+    """Most probes a night."""
+    seed: int = 17
+
+
 class Expand(_Section):
     """Bounds of a bank."""
 
@@ -227,6 +258,20 @@ class Expand(_Section):
     """Largest share of the bank from one user or conversation; twice an even share where that is more."""
     maker_share: float = Field(0.5, gt=0, le=1)
     """Largest share of the bank from one generator or document that no trace stands behind."""
+    synthetic: float = Field(0.5, ge=0, lt=1)
+    """Largest share of the bank whose words no person wrote."""
+    replay: float = Field(0.1, ge=0, lt=1)
+    """Share of the bank that is taken from older banks."""
+    attempts: int = Field(400, ge=0)
+    """Most proposals that are made up in a night."""
+    gain: float = Field(0.05, ge=0, le=1)
+    """Cells newly filled a proposal, below which no more are made up."""
+    calls: int = Field(64, ge=0)
+    """Most questions to the version in service by which the difficulty of tasks is measured; 0 for none."""
+    samples: int = Field(8, ge=1)
+    """Answers a task whose difficulty is measured."""
+    seed: int = 17
+    generator: Generator = Generator()
 
 
 class Update(_Section):
@@ -293,6 +338,7 @@ class Deployment(_Section):
     split: Splits = Splits()
     redaction: Redaction = Redaction()
     discover: Discover = Discover()
+    research: Research = Research()
     expand: Expand = Expand()
     update: Update = Update()
     night: NightRules = NightRules()

@@ -74,7 +74,7 @@ def tiny_job(home: Home, base: Path, **settings: object) -> Job:
     """A small training job over `routing_tasks`, its bank and harness stored in `home`."""
     harness = router()
     hcp.store(home.harnesses, harness)
-    name = bank.freeze(home, "2026-01-02", routing_tasks(), {}, {})
+    name = bank.freeze(home, "2026-01-02", routing_tasks())
     asked = {"steps": 6, "prompts": 4, "samples": 8, "rank": 4, "alpha": 8, "checkpoint_every": 2, **settings}
     return Job(
         base=base_digest(base),

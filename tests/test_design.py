@@ -10,6 +10,8 @@ from rsi.settings import PROJECT
 ORDER = (
     "errors",
     "ids",
+    "record",
+    "task_records",
     "mode_parts",
     "records",
     "algorithm",

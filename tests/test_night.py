@@ -11,6 +11,7 @@ from rsi.records import Approval, Decision
 from rsi.registry import approval, champion, versions
 from rsi.registry.verify import verify
 from rsi.settings import Deployment
+from rsi.store.database import store_batch
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold
 from tests import night_made
@@ -154,3 +155,21 @@ def test_a_night_goes_on_only_under_the_settings_it_began_with(finished, tiny_ba
 
         with pytest.raises(ContractError, match="began under other settings"):
             begin(home, other, night_made.world(tiny_base), "2026-03-01")
+
+
+def test_the_loops_own_probes_are_no_reason_for_another_night(tmp_path, tiny_base, monkeypatch):
+    """AutoResearch leaves traces in the inbox, which the next night reads and stays quiet."""
+    monkeypatch.setenv("RSI_CONTRACTS", str(night_made.contracts(tmp_path / "contracts")))
+    home = night_made.make_home(tmp_path / "home", tiny_base)
+    said = night_made.settings(tiny_base).model_dump()
+    deployment = Deployment.model_validate(
+        {**said, "research": {"calls": 4}, "update": {**said["update"], "steps": 1}}
+    )
+
+    run(home, deployment, night_made.world(tiny_base), night_made.NIGHT)
+    assert list(home.inbox.glob("research-*.ndjson"))
+    quiet = run(home, deployment, night_made.world(tiny_base), "2026-01-03")
+
+    assert "nothing new since night 2026-01-02" in quiet.reason
+    with store_batch(home, FixedClock(), "test") as connection:
+        assert connection.execute("select count(*) from traces where origin = 'probe'").fetchall() == [(4,)]

@@ -120,7 +120,7 @@ def _dry_run(home: Home, deployment: Deployment, name: Night, json: bool) -> Non
     )
 
 
-def _stage(stage: str, name: str | None, json: bool) -> None:
+def _stage(stage: str, name: str | None, json: bool) -> str:
     from rsi import night as loop
     from rsi.world import real
 
@@ -131,9 +131,13 @@ def _stage(stage: str, name: str | None, json: bool) -> None:
     with hold(home.night_lock, f"night {tonight}", world.clock.now().isoformat(timespec="seconds")):
         made = loop.run_stage(loop.begin(home, deployment, world, tonight), stage)
     if json:
-        as_json({"night": tonight, "stage": stage, "output": made})
-        return
+        from rsi.commands.bank import told
+
+        more = told(home, made) if stage == "expand" else {}
+        as_json({"night": tonight, "stage": stage, "output": made, **more})
+        return made
     line(f"night {tonight}: {stage} made {made}")
+    return made
 
 
 def discover(night_name: NightOption = None, json: Json = False) -> None:
@@ -141,9 +145,22 @@ def discover(night_name: NightOption = None, json: Json = False) -> None:
     _stage("discover", night_name, json)
 
 
-def expand(night_name: NightOption = None, json: Json = False) -> None:
+def expand(
+    night_name: NightOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be made and what it costs, and write nothing.")
+    ] = False,
+    json: Json = False,
+) -> None:
     """Only the second stage: tasks from the modes."""
-    _stage("expand", night_name, json)
+    from rsi.commands import bank
+
+    if dry_run:
+        bank.dry_run(json)
+        return
+    made = _stage("expand", night_name, json)
+    if not json:
+        bank.show_manifest(Home.find(), made)
 
 
 def update(

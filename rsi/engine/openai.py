@@ -98,6 +98,13 @@ class OpenAIEngine:
 
         return self._all(one, prompts)
 
+    def structured(self, prompt: Prompt, schema: Mapping[str, object], max_tokens: int, seed: int = 0) -> str:
+        """An answer that should be JSON of a schema, sampled; whether it is, the caller finds out."""
+        form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}}
+        extra = {"response_format": form, "seed": seed}
+        said = self._chat(self._model(None), _turns(prompt), max_tokens, extra, temperature=1.0)
+        return said.choices[0].message.content or ""
+
     def logprobs(
         self, prompts: Sequence[Prompt], answers: Sequence[str], adapter: str | None
     ) -> list[tuple[float, ...]]:

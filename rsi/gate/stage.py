@@ -9,7 +9,8 @@ from rsi.gate.gate import Story, gate
 from rsi.harness import hcp
 from rsi.ids import Digest
 from rsi.records import Modes, Version
-from rsi.registry import adapters, champion, versions
+from rsi.registry import champion, versions
+from rsi.registry.loaded import engine_with
 from rsi.settings import Home
 from rsi.store.ledger import Ledger
 from rsi.tasks import bank
@@ -37,13 +38,13 @@ def judge(context: Context, candidate: Digest) -> Digest:
         named = contract.anchor
         ledger = Ledger(home.ledger, world.clock)
         anchor = versions.load(home, champion.genesis(ledger) if named == "genesis" else named)
-    _load(context, [before, after, *([anchor] if anchor else [])])
+    engine = engine_with(context, [before, after, *([anchor] if anchor else [])])
     verdict = gate(
         home,
         context.deployment.contract,
         before,
         after,
-        world.engine(),
+        engine,
         lambda name: hcp.load(home.harnesses, name),
         night=context.start.night,
         story=_story(context, after),
@@ -51,16 +52,6 @@ def judge(context: Context, candidate: Digest) -> Digest:
         progress=world.progress,
     )
     return verdict.digest
-
-
-def _load(context: Context, asked: list[Version]) -> None:
-    """Admit every adapter the versions name and load it into the engine."""
-    base = context.world.base()
-    engine = context.world.engine()
-    shapes = adapters.shapes(base.folder)
-    for name in sorted({name for version in asked for name in version.adapters.values()}):
-        adapters.admit(context.home, name, base.digest, shapes)
-        engine.load(name, adapters.folder(context.home, name))
 
 
 def _story(context: Context, candidate: Version) -> Story:

@@ -243,6 +243,10 @@ comment on column v_tasks.source is 'How it was made, for instance correction.';
 comment on column v_tasks.mode_id is 'The failure mode it covers; null for a task that keeps what works.';
 comment on column v_tasks.mode is 'Signature of that mode; null where there is none.';
 comment on column v_tasks.mode_title is 'That mode in words; null where there is none.';
+comment on column v_tasks.generator is 'What wrote its words: empty for people, else a rule or the name of a model.';
+comment on column v_tasks.passed is 'How many of the sampled answers of the version in service were right.';
+comment on column v_tasks.samples is 'How many answers were sampled; 0 where its difficulty was not measured.';
+comment on column v_tasks.licence is 'Whose words it holds: deployment for the deployment''s own traffic.';
 comment on column v_tasks.traces is 'trace_uid of all traces it was made from.';
 comment on column v_tasks.trace_uid is 'The first of them; null, as all that follows, if it was deleted.';
 comment on column v_tasks.version is 'Digest of the version that answered there; null where unknown.';
@@ -258,6 +262,30 @@ comment on column v_screens.decision is 'passed, or the reason of the refusal (h
 comment on column v_screens.tasks is 'Proposals with that decision.';
 comment on column v_screens.share is 'Their share of all proposals for the bank.';
 comment on column v_screens.held_out is 'JSON: suite and split -> digest of the held-out fingerprints that they were compared with.';
+
+comment on table v_expansion is 'The table of an expansion: one row a bank, phase and source.';
+comment on column v_expansion.bank is 'Digest of the bank.';
+comment on column v_expansion.night is 'The night that made it, YYYY-MM-DD (UTC).';
+comment on column v_expansion.place is 'Its place in the order of the work.';
+comment on column v_expansion.phase is 'retry (what traces say), sweep (what rules make of it) or targeted (what a model is asked for).';
+comment on column v_expansion.source is 'How the proposals were made.';
+comment on column v_expansion.rounds is 'Rounds of proposals.';
+comment on column v_expansion.attempts is 'Proposals made.';
+comment on column v_expansion.passes is 'Proposals that passed every screen.';
+comment on column v_expansion.yield is 'passes / attempts; null where nothing was proposed.';
+comment on column v_expansion.filled is 'Cells of the grid that held a task by then.';
+comment on column v_expansion.asked is 'Cells that tasks were wanted for.';
+comment on column v_expansion.calls is 'Questions to a model.';
+
+comment on table v_coverage is 'The grid of a bank: one row a cell that tasks were wanted for.';
+comment on column v_coverage.bank is 'Digest of the bank.';
+comment on column v_coverage.night is 'The night that made it, YYYY-MM-DD (UTC).';
+comment on column v_coverage.mode_id is 'The failure mode.';
+comment on column v_coverage.dimension is 'tool, argument, slot, length, language or difficulty.';
+comment on column v_coverage.value is 'The value of that dimension.';
+comment on column v_coverage.filled is 'Whether a task of the bank has it.';
+comment on column v_coverage.mode is 'Signature of the mode; null where that night did not find it.';
+comment on column v_coverage.mode_title is 'The mode in words; null where that night did not find it.';
 
 comment on table v_nights is 'One row a night: what it read, made and cost, what was judged, and who answered.';
 comment on column v_nights.night is 'The night, YYYY-MM-DD (UTC); a second run of one date ends in .2 and so on.';

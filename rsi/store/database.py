@@ -5,7 +5,7 @@ label work while a night trains. Readers use the snapshot (`rsi.store.snapshot`)
 """
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +30,14 @@ select count(*) from duckdb_tables() where table_name = 'meta' and database_name
 _VERSION = "select value from meta where key = 'schema_version'"
 _SET_META = "insert into meta values (?, ?)"
 _LAST = "select coalesce(max(ordinal), 0) from batches"
+_NEWEST = """
+select coalesce(max(ordinal), 0)
+from (
+    select ordinal from trace_parts where list_contains($origins, origin)
+    union all
+    select ordinal from scores
+)
+"""
 
 
 def connect(home: Home) -> "DuckDBPyConnection":
@@ -124,9 +132,16 @@ def last_ordinal(connection: "DuckDBPyConnection") -> int:
     return _number(connection, _LAST)
 
 
-def _number(connection: "DuckDBPyConnection", query: str) -> int:
+def newest(connection: "DuckDBPyConnection", origins: Sequence[str]) -> int:
+    """Number of the last batch that brought a score, or a trace of one of these origins; 0 before the first."""
+    return _number(connection, _NEWEST, {"origins": list(origins)})
+
+
+def _number(
+    connection: "DuckDBPyConnection", query: str, parameters: Mapping[str, object] | None = None
+) -> int:
     # All rows are fetched: DuckDB refuses the next statement while a result is unfinished.
-    rows = connection.execute(query).fetchall()
+    rows = connection.execute(query, dict(parameters or {})).fetchall()
     return int(rows[0][0]) if rows else 0
 
 

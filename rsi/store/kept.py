@@ -24,6 +24,19 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
         "by_expected": "by_expected",
         "rejected": "rejected",
         "held_out": "screens",
+        **{
+            name: name
+            for name in (
+                "by_source",
+                "phases",
+                "asked",
+                "empty",
+                "research",
+                "replayed",
+                "synthetic",
+                "measured",
+            )
+        },
     },
     "verdicts": {
         "night": "night",

@@ -43,7 +43,7 @@ with made as (
 )
 select
     t.night, b.bank, t.task_id, t.hop, t.messages ->> '$[#-1].content' as prompt, t.messages, t.verifier, t.expected, t.source,
-    t.mode_id, m.signature as mode, m.title as mode_title, t.traces, s.trace_uid, s.version, s.route, s.agent, s.start_ts, o.outcome
+    t.mode_id, m.signature as mode, m.title as mode_title, t.generator, t.passed, t.samples, t.licence, t.traces, s.trace_uid, s.version, s.route, s.agent, s.start_ts, o.outcome
 from tasks t
 left join made b using (night)
 left join failure_modes m on m.night = t.night and m.mode_id = t.mode_id
@@ -62,6 +62,33 @@ with counted as (
 select
     bank, night, decision, tasks, tasks / nullif(sum(tasks) over (partition by bank), 0) as share, held_out
 from counted;
+
+-- The table of an expansion: what each source was worth in each phase, and how much of the grid was covered by then.
+create or replace view v_expansion as
+with told as (
+    select bank, night, unnest(phases::json[]) as phase, generate_subscripts(phases::json[], 1) as place, json_array_length(asked) as asked
+    from banks
+)
+select
+    bank, night, min(place) as place, phase ->> 'phase' as phase, phase ->> 'source' as source, count(*) as rounds,
+    sum((phase ->> 'attempts')::bigint)::bigint as attempts, sum((phase ->> 'passes')::bigint)::bigint as passes,
+    sum((phase ->> 'passes')::bigint) / nullif(sum((phase ->> 'attempts')::bigint), 0) as yield,
+    max_by((phase ->> 'filled')::bigint, place) as filled, any_value(asked) as asked,
+    sum((phase ->> 'calls')::bigint)::bigint as calls
+from told
+group by bank, night, phase ->> 'phase', phase ->> 'source';
+
+create or replace view v_coverage as
+with told as (
+    select bank, night, unnest(asked::json::varchar[]) as cell, empty::json::varchar[] as lacking
+    from banks
+)
+select
+    t.bank, t.night, split_part(t.cell, '/', 1) as mode_id, split_part(t.cell, '/', 2) as dimension,
+    regexp_replace(t.cell, '^[^/]*/[^/]*/', '') as value, not list_contains(t.lacking, t.cell) as filled,
+    m.signature as mode, m.title as mode_title
+from told t
+left join failure_modes m on m.night = t.night and m.mode_id = split_part(t.cell, '/', 1);
 
 -- Seconds of a stage run from the record before its own: a night that was killed and resumed counts its pause.
 create or replace view v_nights as

@@ -262,6 +262,13 @@ create table tasks (
     mode_id varchar,
     traces varchar[] not null,
     source varchar not null,
+    tools varchar not null,
+    generator varchar not null,
+    prompt varchar not null,
+    screens varchar[] not null,
+    facets varchar not null,
+    passed bigint not null,
+    samples bigint not null,
     licence varchar not null
 );
 
@@ -300,7 +307,15 @@ create table banks (
     by_mode varchar not null,
     by_expected varchar not null,
     rejected varchar not null,
-    held_out varchar not null
+    held_out varchar not null,
+    by_source varchar not null,
+    phases varchar not null,
+    asked varchar not null,
+    empty varchar not null,
+    research varchar not null,
+    replayed bigint not null,
+    synthetic bigint not null,
+    measured bigint not null
 );
 
 create table verdicts (

@@ -1,8 +1,9 @@
 """Banks: immutable sets of tasks, ``tasks.parquet`` + ``manifest.json``, named by the manifest's digest."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,11 +12,20 @@ from pydantic import ValidationError
 from rsi import faults
 from rsi.errors import IntegrityError
 from rsi.ids import Digest, canonical, digest, digest_file
-from rsi.records import BankManifest, ChatMessage, Task
+from rsi.records import BankManifest, ChatMessage, Phase, Task
 from rsi.settings import Home
 from rsi.store.files import publish_folder
 
 _MESSAGE = pa.struct([("role", pa.string()), ("content", pa.string())])
+_FACETS = pa.struct(
+    [
+        ("tools", pa.list_(pa.string())),
+        ("arguments", pa.list_(pa.string())),
+        ("slots", pa.list_(pa.string())),
+        ("language", pa.string()),
+        ("length", pa.string()),
+    ]
+)
 SCHEMA = pa.schema(
     [
         pa.field("task_id", pa.string(), nullable=False),
@@ -26,10 +36,32 @@ SCHEMA = pa.schema(
         pa.field("mode_id", pa.string()),
         pa.field("traces", pa.list_(pa.string()), nullable=False),
         pa.field("source", pa.string(), nullable=False),
+        pa.field("tools", pa.string(), nullable=False),
+        pa.field("generator", pa.string(), nullable=False),
+        pa.field("prompt", pa.string(), nullable=False),
+        pa.field("screens", pa.list_(pa.string()), nullable=False),
         pa.field("licence", pa.string(), nullable=False),
+        pa.field("facets", _FACETS, nullable=False),
+        pa.field("passed", pa.int64(), nullable=False),
+        pa.field("samples", pa.int64(), nullable=False),
     ]
 )
 """Columns of ``tasks.parquet``; `datasets.load_dataset("parquet", …)` reads the file as it is."""
+
+
+class Account(NamedTuple):
+    """What a bank's manifest tells beside its tasks."""
+
+    rejected: Mapping[str, int] = {}
+    """Reason -> count of refused proposals."""
+    screens: Mapping[str, str] = {}
+    """Suite -> digest of its fingerprints."""
+    phases: tuple[Phase, ...] = ()
+    asked: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
+    replayed: int = 0
+    synthetic: int = 0
+    research: Mapping[str, int] = {}
 
 
 def task(
@@ -40,10 +72,15 @@ def task(
     mode_id: str | None,
     traces: tuple[str, ...],
     source: str,
+    tools: str = "",
+    generator: str = "",
+    prompt: str = "",
     licence: str = "own",
 ) -> Task:
     """A task named by what is asked and what is expected."""
-    name = digest([hop, [one.model_dump() for one in messages], verifier, expected])
+    name = digest(
+        [hop, [one.model_dump() for one in messages], verifier, expected, *([tools] if tools else [])]
+    )
     return Task(
         task_id=f"t-{name[:16]}",
         hop=hop,
@@ -53,29 +90,22 @@ def task(
         mode_id=mode_id,
         traces=traces,
         source=source,
+        tools=tools,
+        generator=generator,
+        prompt=prompt,
         licence=licence,
     )
 
 
-def freeze(
-    home: Home, night: str, tasks: Sequence[Task], rejected: dict[str, int], screens: dict[str, str]
-) -> Digest:
-    """Write a bank and return its digest; the same tasks give the same bytes."""
+def freeze(home: Home, night: str, tasks: Sequence[Task], account: Account = Account()) -> Digest:
+    """Write a bank and return its digest; the same tasks and account give the same bytes."""
     ordered = sorted(tasks, key=lambda one: one.task_id)
     table = pa.Table.from_pylist([one.model_dump(mode="json") for one in ordered], schema=SCHEMA)
     draft = home.banks / f".{night}.parquet"
     draft.parent.mkdir(parents=True, exist_ok=True)
     try:
         pq.write_table(table, draft, compression="zstd")
-        manifest = BankManifest(
-            night=night,
-            tasks=len(ordered),
-            tasks_sha256=digest_file(draft),
-            by_mode=dict(sorted(Counter(one.mode_id or "keeps" for one in ordered).items())),
-            by_expected=dict(sorted(Counter(one.expected for one in ordered).items())),
-            rejected=dict(sorted(rejected.items())),
-            screens=screens,
-        )
+        manifest = _manifest(night, ordered, digest_file(draft), account)
         faults.point("bank.before_publish")
 
         def fill(target: Path) -> None:
@@ -86,6 +116,31 @@ def freeze(
     finally:
         draft.unlink(missing_ok=True)
     return manifest.digest
+
+
+def _manifest(night: str, ordered: Sequence[Task], sha256: str, account: Account) -> BankManifest:
+    return BankManifest(
+        night=night,
+        tasks=len(ordered),
+        tasks_sha256=sha256,
+        by_mode=_counts(one.mode_id or "keeps" for one in ordered),
+        # Answers that are calls differ from task to task: only labels are worth a count.
+        by_expected=_counts(one.expected for one in ordered if one.verifier == "choice"),
+        by_source=_counts(one.source for one in ordered),
+        rejected=dict(sorted(account.rejected.items())),
+        screens=dict(account.screens),
+        phases=account.phases,
+        asked=account.asked,
+        empty=account.empty,
+        replayed=account.replayed,
+        synthetic=account.synthetic,
+        measured=sum(one.samples > 0 for one in ordered),
+        research=dict(sorted(account.research.items())),
+    )
+
+
+def _counts(of: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(of).items()))
 
 
 def manifest(home: Home, name: str) -> BankManifest:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rsi.records import Refusal, Task
+from rsi.records import OutcomeKind, Refusal, Task
 from rsi.settings import Deployment
 from rsi.tasks.caps import Caps, cap
 from rsi.tasks.duplicates import asked, twins
@@ -23,11 +23,11 @@ from rsi.tasks.refused import OVERRULABLE, Reason
 from rsi.verifiers import VERIFIERS, gold, verify
 
 UNCAPPED = Caps(1.0, 1.0, 1_000_000_000)
-LONGEST = 8000
+LONGEST = 40_000
 """Most characters of a task's messages."""
 SHOWN = 200
 """Characters of evidence and of the request in a refusal."""
-HOPS = ("route", "answer")
+HOPS = ("route", "answer", "tool")
 ROLES = ("system", "user", "assistant", "tool")
 _OWN_TAGS = re.compile(r"</?(?:think|tool_call)>")
 """What an assistant's own turn may hold."""
@@ -242,9 +242,13 @@ def _twins(tasks: Sequence[Task], rules: Rules) -> Iterator[list[Objection]]:
 
 
 def _self_check(task: Task) -> Iterator[Objection]:
-    said = verify(task.verifier, gold(task.verifier, task.expected) or "", task.expected)
-    if said.score != 1.0:
-        yield Objection(Reason.SELF_CHECK, f"{said.kind.value}: {said.detail or said.score}")
+    right = gold(task.verifier, task.expected)
+    if right is None:
+        yield Objection(Reason.SELF_CHECK, "the expectation has no answer to give")
+        return
+    found = verify(task.verifier, right, task.expected)
+    if found.kind is not OutcomeKind.SCORED or found.score != 1.0:
+        yield Objection(Reason.SELF_CHECK, f"{found.kind.value}: {found.detail or found.score}")
 
 
 def _shown(text: str, detector: Detector) -> str:

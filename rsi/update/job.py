@@ -19,6 +19,9 @@ from rsi.settings import Home, Update
 from rsi.store.files import publish_folder, write_whole
 from rsi.tasks import bank
 
+TRAINED = "route"
+"""Hop of the tasks that the trainer can train; others stay in the bank."""
+
 
 class Job(Record):
     """What to train, on what, how; its digest names the folder."""
@@ -113,7 +116,7 @@ def tasks(place: Path, job: Job) -> tuple[Task, ...]:
         raise IntegrityError(
             f"{place / 'tasks.parquet'} is not bank {job.bank[:12]}; remove the folder and submit the job again"
         )
-    found = tuple(one for one in bank.read(place / "tasks.parquet") if one.hop == "route")
+    found = tuple(one for one in bank.read(place / "tasks.parquet") if one.hop == TRAINED)
     if not found:
         raise ContractError(f"bank {job.bank[:12]} has no routing task to train role {job.role} on")
     return found

@@ -1,5 +1,7 @@
 """Update: the night's bank into a candidate version with a new adapter."""
 
+from collections import Counter
+
 from rsi import faults
 from rsi.context import Context
 from rsi.errors import QuietError
@@ -12,15 +14,22 @@ def update(context: Context, bank: Digest) -> Digest:
     """Train one role on the bank; the digest of the candidate version.
 
     Raises:
-        QuietError: no role is to be trained tonight, or training left no adapter; the message says why.
+        QuietError: no task can be trained, no role is to be, or training left no adapter; the message says why.
     """
     from rsi.tasks import bank as banks
-    from rsi.update.job import Job, collect, submit
+    from rsi.update.job import TRAINED, Job, collect, submit
     from rsi.update.worker import work
 
     home, settings = context.home, context.deployment.update
+    tasks = banks.load(home, bank)
+    hops = Counter(one.hop for one in tasks)
+    if not hops[TRAINED]:
+        raise QuietError(
+            f"bank {bank[:12]} has no {TRAINED} task, which is all that can be trained; it keeps "
+            f"{', '.join(f'{count} of hop {hop}' for hop, count in sorted(hops.items()))}"
+        )
     champion = versions.load(home, context.start.champion)
-    role = tonight(context, bank, banks.load(home, bank), champion)
+    role = tonight(context, bank, [one for one in tasks if one.hop == TRAINED], champion)
     base = context.world.base()
     job = Job(
         base=base.digest,

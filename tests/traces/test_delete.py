@@ -219,8 +219,11 @@ def test_what_a_bank_holds_stays_and_is_named(both: Home) -> None:
     )
     with store_batch(both, CLOCK, "test") as connection:
         for task in ("t-kept", "t-loose"):
-            said = "'2026-01-01', $task, 'route', '[]', 'choice', 'L1', null, [$uid], 'made', 'own'"
-            connection.execute(f"insert into tasks values ({said})", {"task": task, "uid": uid})
+            connection.execute(
+                "insert into tasks values ('2026-01-01', $task, 'route', '[]', 'choice', 'L1', null, [$uid], 'made', "
+                "'', '', '', [], '{}', 0, 0, 'own')",
+                {"task": task, "uid": uid},
+            )
         connection.execute(
             "insert into failure_modes values ('2026-01-01', 'm', 's', 'k', 't', 1, 1, 1, 0, 1, 1, 1, ['x', $uid], "
             "'2026-01-01', 'new', '{}', '[]', 1000, 1, 1, 0.5, 1, 'model', null, '[]')", {"uid": uid},

@@ -19,7 +19,7 @@ from rsi.tasks.attempt import Attempts, Policy
 from rsi.tasks.calls import expectation
 from rsi.tasks.columns import rows
 from rsi.tasks.prompt import render
-from rsi.update.job import folder, submit
+from rsi.update.job import collect, submit
 from rsi.update.worker import work
 from rsi.verifiers.calls import Call
 from tests.expand.agent_made import SETTINGS, context, world
@@ -73,7 +73,7 @@ def test_no_prompt_of_any_hop_holds_what_is_expected() -> None:
 def test_a_trainings_files_and_output_hold_no_expected_answer(
     home: Home, tiny_base: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Beside the tasks themselves, which only the verifier reads."""
+    """Beside what the job was given: tasks, their counts, and the harness that names the roles."""
     job = tiny_job(home, tiny_base)
     harness = secret_harness()
     hcp.store(home.harnesses, harness)
@@ -94,16 +94,16 @@ def test_a_trainings_files_and_output_hold_no_expected_answer(
     name = bank.freeze(home, "2026-01-03", tasks)
     job = job.model_copy(update={"bank": name, "harness": harness.digest})
     told: list[str] = []
-    submit(home, job)
+    place = submit(home, job)
 
     logged = io.StringIO()
     with contextlib.redirect_stderr(logged):
-        end = work(home, job, tiny_base, lambda *what: told.append(str(what)))
+        end = work(place, tiny_base, lambda *what: told.append(str(what)))
 
     assert end.adapter is not None
-    written = [
-        path for path in folder(home, job).rglob("*") if path.is_file() and path.name != "tasks.parquet"
-    ]
+    collect(home, place, end)
+    given = ("tasks.parquet", "manifest.json", "harness.toml")
+    written = [path for path in place.rglob("*") if path.is_file() and path.name not in given]
     written += [path for path in (home.adapters / end.adapter).rglob("*") if path.is_file()]
     assert any(path.name == "metrics.jsonl" for path in written)
     for path in written:

@@ -9,7 +9,7 @@ from rsi.errors import QuietError
 from rsi.registry.genesis import found
 from rsi.settings import Home
 from rsi.tasks import bank
-from rsi.update.job import submit, tasks_of
+from rsi.update.job import submit, tasks
 from rsi.update.stage import update
 from tests import night_made
 from tests.made import FixedClock, base_digest, router, routing_tasks, tiny_job
@@ -20,9 +20,9 @@ def test_tasks_of_another_hop_stay_in_the_bank_and_out_of_the_job(home: Home, ti
     """The job trains on the others."""
     job = tiny_job(home, tiny_base)
     job = job.model_copy(update={"bank": bank.freeze(home, "2026-01-03", [*routing_tasks(), CALL])})
-    submit(home, job)
+    place = submit(home, job)
 
-    assert {one.hop for one in tasks_of(home, job)} == {"route"}
+    assert {one.hop for one in tasks(place, job)} == {"route"}
     assert CALL.task_id in {one.task_id for one in bank.load(home, job.bank)}
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from rsi.traces.formats import fields
+from rsi.traces.formats import fields, ui_messages
 from rsi.traces.rows import Json, JsonObject
 
 _ROLES = {
@@ -89,6 +89,8 @@ def message_turns(message: JsonObject | str, role: str | None = None) -> list[Tu
         return [said(role, message)] if role else []
     if (plain := _plain_turns(message)) is not None:
         return plain
+    if "parts" in message and (steps := ui_messages.spelt(message)) is not None:
+        return [turn for one in steps for turn in message_turns(one, role)]
     inner = message.get("kwargs")
     if isinstance(inner, dict) and isinstance(message.get("id"), list):
         path = fields.listing(message["id"])

@@ -74,7 +74,8 @@ class Batch:
     """Those that its records lie in."""
     units: "pa.Table"
     """unit, file, record, trace_uid, side (as far as this chunk knows), weight (of two sides of a trace the one of
-    more weight counts), part; and for a refusal quarantine_uid, reason, detail and excerpt."""
+    more weight counts), parted (whether the record tells of others too), part (where it is needed); and for a refusal
+    quarantine_uid, reason, detail and excerpt."""
     records: "pa.Table"
     """record, file, line, byte_offset, body."""
     tables: "Mapping[str, pa.Table]"
@@ -297,10 +298,13 @@ class _Drawn:
             if isinstance(found, Refusal):
                 body = self.records[record][4] if found.part is None else found.part
                 excerpt = body[:EXCERPT].decode(errors="replace").replace("\0", "\ufffd")
-                rows.append((*place, None, *told, None, key, found.reason.value, found.detail, excerpt))
+                rows.append(
+                    (*place, None, *told, False, None, key, found.reason.value, found.detail, excerpt)
+                )
             else:
                 part = found.part if record in split else None
-                rows.append((*place, found.trace_uid, *told, part, None, None, None, None))
+                about = (found.trace_uid, *told, found.own is not None, part)
+                rows.append((*place, *about, None, None, None, None))
         columns = zip(*rows, strict=True) if rows else ([] for _ in _UNIT)
         return pa.table(
             {
@@ -337,7 +341,8 @@ class _Drawn:
 
 _UNIT = {
     "unit": "int64", "file": "int64", "record": "int64", "trace_uid": "string", "side": "string", "weight": "int64",
-    "part": "large_binary", "quarantine_uid": "string", "reason": "string", "detail": "string", "excerpt": "string",
+    "parted": "bool_", "part": "large_binary", "quarantine_uid": "string", "reason": "string", "detail": "string",
+    "excerpt": "string",
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ without harm, so that after a kill the next ingest goes on. The snapshot is rema
 may stay in the store's file until it is written anew, where no query reads them.
 """
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC
 from itertools import groupby
@@ -30,7 +31,7 @@ from rsi.traces.load import load
 from rsi.traces.raw import heldout_path, one_line, raw_path
 from rsi.traces.reading import batches, chunks
 from rsi.traces.split import HELD_OUT
-from rsi.traces.texts import Kind, RawRow, Source, raw_rows, rewrite, rewriting, told
+from rsi.traces.texts import Hits, Kind, RawRow, Source, raw_rows, rewrite, rewriting, told
 from rsi.traces.values import Piece
 
 if TYPE_CHECKING:
@@ -130,16 +131,15 @@ class _File:
 
     def move(self) -> None:
         """Write, remove, load; a text that is not where it was has been moved before a kill."""
-        offsets = {one.byte_offset for one in self._texts}
-        for place, texts in self._found(offsets).items():
+        hits = {place: self._hits(place) for place in self._sources}
+        for place, texts in self._moved(hits).items():
             source = self._sources[place]
             # Some may be there already.
             rewrite(source.path, source.kind, {row.body: () for row in texts}, texts)
         faults.point("move.after_copy")
-        for place, source in self._sources.items():
-            gone = {one.trace_uid for one in self._texts if one.place == place}
-            hits = told([source], self._rules, gone, offsets=offsets) if gone and source.path.exists() else {}
-            if mine := hits.get(source.input.number):
+        for place, mine in hits.items():
+            gone, source = self._leaving(place), self._sources[place]
+            if mine:
                 rewrite(source.path, source.kind, {body: hit.without(gone) for body, hit in mine.items()})
         faults.point("move.after_removal")
         self._load()
@@ -148,29 +148,35 @@ class _File:
             connection.execute(_QUERIES["lies"], facts)
         faults.point("move.after_load")
 
-    def _found(self, offsets: set[int]) -> Mapping[str, list[RawRow]]:
+    def _leaving(self, place: str) -> dict[str, list[_Text]]:
+        """By trace, what has to go from a place, in order."""
+        found: dict[str, list[_Text]] = {}
+        for one in self._texts:
+            if one.place == place:
+                found.setdefault(one.trace_uid, []).append(one)
+        return found
+
+    def _hits(self, place: str) -> Hits:
+        """The records in a place of which something has to go."""
+        source, leaving = self._sources[place], self._leaving(place)
+        if not (leaving and source.path.exists()):
+            return {}
+        offsets = {one.byte_offset for ones in leaving.values() for one in ones}
+        return told([source], self._rules, leaving, offsets=offsets).get(source.input.number, {})
+
+    def _moved(self, hits: Mapping[str, Hits]) -> Mapping[str, list[RawRow]]:
         """By the place where they go, the texts that still lie where they were."""
         found: dict[str, list[RawRow]] = {}
-        for place, source in self._sources.items():
-            mine = {
-                uid: list(ones)
-                for uid, ones in groupby(
-                    (one for one in self._texts if one.place == place), lambda one: one.trace_uid
-                )
-            }
-            if not (mine and source.path.exists()):
-                continue
-            hits = told([source], self._rules, mine, offsets=offsets).get(source.input.number, {})
-            seen: dict[str, int] = {}
-            for _, body in sorted((offset, body) for body, hit in hits.items() for offset in hit.offsets):
-                for uid, text in hits[body].texts:
-                    if uid not in mine:
-                        continue
-                    # Records of a trace stand in the order of their places, whatever stands between them.
-                    one = mine[uid][min(seen.get(uid, 0), len(mine[uid]) - 1)]
-                    seen[uid] = seen.get(uid, 0) + 1
-                    row = RawRow(one.line, one.byte_offset, one_line(text), one.whole)
-                    found.setdefault(one.goes, []).append(row)
+        for place, mine in hits.items():
+            # Records of a trace stand in the order of their places, whatever stands between them.
+            leaving = {trace_uid: deque(ones) for trace_uid, ones in self._leaving(place).items()}
+            for _, body in sorted((offset, body) for body, hit in mine.items() for offset in hit.offsets):
+                for trace_uid, text in mine[body].texts:
+                    ones = leaving.get(trace_uid)
+                    if ones:
+                        one = ones.popleft() if len(ones) > 1 else ones[0]
+                        row = RawRow(one.line, one.byte_offset, one_line(text), one.whole)
+                        found.setdefault(one.goes, []).append(row)
         return found
 
     def _load(self) -> None:

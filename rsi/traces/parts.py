@@ -20,8 +20,8 @@ class Parts:
     def of(self, unit: int) -> bytes | None:
         """The part of a record about several traces; null of others, and of refusals."""
         units = self._batch.units
-        part, trace_uid = (units[name][unit].as_py() for name in ("part", "trace_uid"))
-        if part is not None or trace_uid is None:
+        parted, part, trace_uid = (units[name][unit].as_py() for name in ("parted", "part", "trace_uid"))
+        if part is not None or not parted:
             return None if part is None else bytes(part)
         record = units["record"][unit].as_py()
         if record != self._record:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 MOST_RUNS = 2000
-"""Runs that are read for one night's tasks, failed ones first; ids are hashes, so that the first are a random sample."""
+"""Runs that are read for one night's tasks, failed ones first; ids are hashes: the first are a random sample."""
 
 _CORRECTED = """
 select distinct t.trace_uid, t.input_text, t.route, s.correction

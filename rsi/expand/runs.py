@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 MOST_RUNS = 2000
-"""Runs that are read for one night's tasks; ids are hashes, so that the first are a random sample."""
+"""Runs that are read for one night's tasks, failed ones first; ids are hashes: the first are a random sample."""
 
 _CORRECTED = """
 select distinct t.trace_uid, t.input_text, t.route, s.correction
@@ -34,7 +34,7 @@ chosen as (
     join outcomes_until($until) o using (trace_uid)
     left join named n using (trace_uid)
     where list_contains($origins, t.origin) and (n.wanted or t.expected is not null)
-    order by t.trace_uid
+    order by o.outcome <> 'fail', t.trace_uid
     limit $most
 ),
 said as (

@@ -91,7 +91,7 @@ def test_a_store_written_by_a_newer_rsi_is_refused(home: Home) -> None:
     """With both versions in the message."""
     with store_batch(home, CLOCK, "test") as connection:
         connection.execute("update meta set value = '999' where key = 'schema_version'")
-    with pytest.raises(ContractError, match=r"version 999.*knows up to 2"):
+    with pytest.raises(ContractError, match=rf"version 999.*knows up to {SCHEMA_VERSION}"):
         connect(home)
 
 

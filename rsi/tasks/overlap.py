@@ -65,9 +65,10 @@ class View(NamedTuple):
 
 
 def texts_of(task: Task) -> tuple[str, ...]:
-    """The texts of a task that may meet an item: what the user says, and each message."""
+    """The texts of a task that may meet an item: what the user says, each message, and the tools on offer."""
     asked = "\n".join(one.content for one in task.messages if one.role == "user")
-    return tuple(dict.fromkeys((asked, *(one.content for one in task.messages))))
+    said = (asked, *(one.content for one in task.messages), task.tools)
+    return tuple(one for one in dict.fromkeys(said) if one)
 
 
 class Index:

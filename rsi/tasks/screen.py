@@ -174,7 +174,7 @@ class _Judge:
 
 def _shape(task: Task) -> Iterator[Objection]:
     roles = [one.role for one in task.messages]
-    text = "".join(one.content for one in task.messages)
+    text = "".join((*(one.content for one in task.messages), task.tools))
     if not request_of(task).strip():
         yield Objection(Reason.EMPTY, "no text of a user")
     elif task.hop not in HOPS or not set(roles) <= set(ROLES) or roles[-1] not in ("user", "tool"):
@@ -202,9 +202,12 @@ def _overlap(found: Overlap | None) -> list[Objection]:
 
 
 def _content(task: Task, detector: Detector, rules: Rules) -> Iterator[Objection]:
-    texts = [one.content for one in task.messages]
-    for one in task.messages:
-        trick = injection(_OWN_TAGS.sub("", one.content) if one.role == "assistant" else one.content)
+    texts = [
+        *(_OWN_TAGS.sub("", one.content) if one.role == "assistant" else one.content for one in task.messages),
+        task.tools,
+    ]
+    for text in texts:
+        trick = injection(text)
         if trick:
             yield Objection(Reason.INJECTION, f"{trick.trick.value}: {trick.span}")
             break

@@ -23,6 +23,7 @@ ORDER = (
     "store",
     "statistics",
     "harness",
+    "environments",
     "verifiers",
     "traces",
     "engine",

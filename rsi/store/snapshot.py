@@ -177,7 +177,11 @@ def _make(home: Home, folder: Path, copy: Path) -> None:
     import duckdb
 
     draft = folder / home.snapshot.name
-    config = {"memory_limit": MEMORY, "temp_directory": str(folder / "spill"), "preserve_insertion_order": "false"}
+    config = {
+        "memory_limit": MEMORY,
+        "temp_directory": str(folder / "spill"),
+        "preserve_insertion_order": "false",
+    }
     with duckdb.connect(config=config) as connection:
         connection.execute(f"attach {_quoted(copy)} as store (read_only)")
         connection.execute(f"attach {_quoted(draft)} as draft (storage_version '{STORAGE}')")

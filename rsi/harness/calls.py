@@ -119,6 +119,8 @@ def read(text: str, stop: str) -> Said:
     """
     if len(text) > LONGEST:
         raise Unreadable(f"an answer of {len(text)} characters; write one call")
+    if not text.isascii() and text != text.encode(errors="replace").decode():
+        raise Unreadable("characters that are none; write one call")
     body = text.strip()
     if not body:
         raise Unreadable("an empty answer; write one call")

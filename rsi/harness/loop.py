@@ -152,7 +152,9 @@ class _Live:
             self.stop = Stop.TURNS
         if self.stop is Stop.CRASH:
             return
-        text, start = result.text[: self._rules.result_chars], len(self.tokens)
+        # A world may hand back half a character, which no tokenizer takes.
+        text = result.text[: self._rules.result_chars].encode(errors="replace").decode()
+        start = len(self.tokens)
         if self.stop is None:
             told = ChatMessage(role=self._rules.role, content=text)
             more = self._table.dialogue.between(said.token_ids, told)

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 from rsi import assets
 from rsi.engine.chat import Dialogue
@@ -23,6 +24,13 @@ COUNT = 300
 """Tasks of the figures without a model."""
 BATCH = 50
 """Episodes side by side."""
+
+
+class Spent(NamedTuple):
+    """Time of some episodes, in seconds."""
+
+    wall: float
+    cpu: float
 
 
 def main() -> None:
@@ -42,9 +50,10 @@ def main() -> None:
     table = Table(Dialogue(engine.tokenizer), Rules(temperature=given.temperature), same_state)
     demonstrations(table)
     tasks = kind("desk").tasks(given.tasks, given.seed, given.pool)
-    started = time.monotonic()
+    started, cpu = time.monotonic(), time.process_time()
     episodes = played(engine, table, tasks, "measured" if given.adapter else None)
-    told(tasks, episodes, time.monotonic() - started)
+    spent = Spent(time.monotonic() - started, time.process_time() - cpu)
+    told(tasks, episodes, spent)
     for one in episodes[: given.show]:
         print(
             "\n".join(f"{turn.speaker}: {turn.text}" for turn in one.turns), one.stop, one.outcome, sep="\n"
@@ -89,14 +98,15 @@ def played(
     return found
 
 
-def told(tasks: tuple[WorldTask, ...], episodes: list[Episode], seconds: float) -> None:
+def told(tasks: tuple[WorldTask, ...], episodes: list[Episode], spent: Spent) -> None:
     """Figures of a model."""
     right = sum(one.reward == 1 for one in episodes)
     print(f"passed {right} of {len(episodes)}: {right / len(episodes):.3f}")
     for level in sorted({task.level for task in tasks}):
         some = [one for task, one in zip(tasks, episodes, strict=True) if task.level == level]
         print(f"passed_level_{level} {sum(one.reward == 1 for one in some)} of {len(some)}")
-    print(f"seconds_per_100_episodes {100 * seconds / len(episodes):.1f}")
+    print(f"seconds_per_100_episodes {100 * spent.wall / len(episodes):.1f}")
+    print(f"cpu_seconds_per_100_episodes {100 * spent.cpu / len(episodes):.1f}")
     print(f"sampled_tokens_per_episode {sum(sum(one.mask) for one in episodes) / len(episodes):.1f}")
     print(f"outcomes {dict(sorted(Counter(one.outcome.kind.value for one in episodes).items()))}")
     print(f"stops {dict(sorted(Counter(one.stop.value for one in episodes).items()))}")

@@ -24,6 +24,7 @@ bench: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_traces
 	$(BIN)/python -m tests.benchmarks.bench_receiver
 	$(BIN)/python -m tests.benchmarks.bench_redaction
+	$(BIN)/python -m tests.benchmarks.bench_desk
 
 check: $(READY)
 	$(BIN)/ruff check rsi flows dashboards tests

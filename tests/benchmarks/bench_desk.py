@@ -41,10 +41,11 @@ def main() -> None:
     parser.add_argument("--pool", type=Pool, choices=list(Pool), default=Pool.HELD_OUT)
     parser.add_argument("--adapter", type=Path, help="a LoRA folder over the base")
     parser.add_argument("--temperature", type=float, default=1.0, help="0 is greedy")
+    parser.add_argument("--threads", type=int, default=2, help="of the model; 1 on a machine that others use")
     parser.add_argument("--show", type=int, default=0, help="episodes to print in full")
     given = parser.parse_args()
     without_model()
-    engine = LocalEngine(*assets.base_folder("smollm2-135m"), threads=2)
+    engine = LocalEngine(*assets.base_folder("smollm2-135m"), threads=given.threads)
     if given.adapter:
         engine.load("measured", given.adapter)
     table = Table(Dialogue(engine.tokenizer), Rules(temperature=given.temperature), same_state)

@@ -26,6 +26,7 @@ bench: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_redaction
 	$(BIN)/python -m tests.benchmarks.bench_screens
 	$(BIN)/python -m tests.benchmarks.bench_discover
+	$(BIN)/python -m tests.benchmarks.bench_desk
 
 check: $(READY)
 	$(BIN)/ruff check rsi flows dashboards tests

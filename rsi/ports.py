@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from rsi.records import ChatMessage
+from rsi.records import Argument, ChatMessage, WorldTask
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +55,25 @@ class Generation(NamedTuple):
     """stop or length."""
 
 
-class Engine(Protocol):
+class Sampler(Protocol):
+    """What goes on from tokens: all that a rollout needs of an engine."""
+
+    def generate_tokens(
+        self,
+        prompts: Sequence[Sequence[int]],
+        adapter: str | None,
+        max_tokens: int,
+        temperature: float,
+        seeds: Sequence[int],
+    ) -> list[Generation]:
+        """One answer a prompt of token ids, read as they are.
+
+        A prompt has a seed of its own: its answer does not depend on what else is asked in the call.
+        """
+        ...
+
+
+class Engine(Sampler, Protocol):
     """What runs a model with adapters by name; `adapter=None` is the bare base."""
 
     @property
@@ -127,4 +145,64 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str]) -> "NDArray[np.float64]":
         """One row a text, of length one, or zero for a text that says nothing; the same texts give the same rows."""
+        ...
+
+
+class Dialogue(Protocol):
+    """How a base's chat template writes a conversation that grows token by token.
+
+    What a model said is never encoded again: its sampled ids stay, and what others say is appended to them.
+    """
+
+    def opening(self, prompt: Prompt) -> tuple[int, ...]:
+        """A conversation up to where the first answer begins."""
+        ...
+
+    def between(self, said: Sequence[int], turn: ChatMessage) -> tuple[int, ...]:
+        """What follows an answer's ids: the end of its turn where it has none, `turn`, the next answer's opening."""
+        ...
+
+    def answer(self, text: str) -> tuple[int, ...]:
+        """A given answer as it would have been sampled, with the token that ends a turn."""
+        ...
+
+
+class ToolResult(NamedTuple):
+    """What a tool gave back."""
+
+    text: str
+    failed: bool = False
+    """The world refused the call and is as it was; `text` says why."""
+
+
+class Environment(Protocol):
+    """A small world for one episode. It is reset once, and closed whatever happened.
+
+    An exception out of it is a crash of the environment, never the model's fault.
+    """
+
+    @property
+    def tools(self) -> tuple[Mapping[str, object], ...]:
+        """Its tools, as the OpenAI chat API takes them."""
+        ...
+
+    @property
+    def policy(self) -> str:
+        """The rules of the house, for the system prompt."""
+        ...
+
+    def reset(self, task: WorldTask, seed: int) -> str:
+        """Set up the task's world; what the model is asked. `seed` is for a world with chance in it."""
+        ...
+
+    def call(self, tool: str, arguments: Mapping[str, Argument]) -> ToolResult:
+        """Use a tool with arguments that fit its schema."""
+        ...
+
+    def final_state(self) -> str:
+        """The world as JSON: table name -> rows. Equal worlds give equal text."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it; also of one that was never reset."""
         ...

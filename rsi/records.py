@@ -11,10 +11,12 @@ from pydantic import Field
 from rsi.mode_parts import Cell, Factors, Fix, Reach, Topic, Unseen
 from rsi.record import Record
 from rsi.task_records import BankManifest, ChatMessage, Facets, Phase, Refusal, Task
+from rsi.world_records import Argument, Pool, ToolCall, WorldTask
 
 __all__ = [
     "Adapter",
     "Approval",
+    "Argument",
     "BankManifest",
     "Blame",
     "ChatMessage",
@@ -33,12 +35,15 @@ __all__ = [
     "Outcome",
     "OutcomeKind",
     "Phase",
+    "Pool",
     "Record",
     "Refusal",
     "Split",
     "Task",
+    "ToolCall",
     "Verdict",
     "Version",
+    "WorldTask",
 ]
 
 

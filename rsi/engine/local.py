@@ -19,10 +19,9 @@ import torch
 from peft import PeftModel
 from transformers import Cache, PreTrainedModel, PreTrainedTokenizerBase
 
-from rsi.engine import chat, weights
+from rsi.engine import chat, draw, weights
 from rsi.engine.prefix import WASTE, KeyValues, PrefixCache, Tokens, passes, shared_start
 from rsi.errors import ContractError
-from rsi.ids import digest as digest_of
 from rsi.ports import Generation, Prompt
 
 PREFIX_TOKENS = 4096
@@ -215,22 +214,54 @@ class LocalEngine:
         Raises:
             ContractError: unknown adapter, a bad bound, or a prompt that leaves no room for `max_tokens`.
         """
+        with self._lock, torch.inference_mode():
+            asked = self._rows(prompts)
+            return self._generate(asked, adapter, max_tokens, temperature, draw.streams(asked, seed))
+
+    def generate_tokens(
+        self,
+        prompts: Sequence[Sequence[int]],
+        adapter: str | None,
+        max_tokens: int,
+        temperature: float,
+        seeds: Sequence[int],
+    ) -> list[Generation]:
+        """`generate` of prompts that are tokens already; each draws from a stream of (its seed, its tokens).
+
+        Raises:
+            ContractError: as `generate`, an empty prompt, or unequal numbers of prompts and seeds.
+        """
+        if len(seeds) != len(prompts) or not all(map(len, prompts)):
+            raise ContractError(
+                f"{len(prompts)} prompts with {len(seeds)} seeds: each needs one, and a token at least"
+            )
+        asked = [tuple(prompt) for prompt in prompts]
+        streams = [draw.stream(seed, row) for seed, row in zip(seeds, asked, strict=True)]
+        with self._lock, torch.inference_mode():
+            return self._generate(asked, adapter, max_tokens, temperature, streams)
+
+    # --- the work -------------------------------------------------------------------------------------------
+
+    def _generate(
+        self,
+        asked: Sequence[Tokens],
+        adapter: str | None,
+        max_tokens: int,
+        temperature: float,
+        streams: Sequence[Random],
+    ) -> list[Generation]:
+        """An answer a row, drawn from its stream."""
         if max_tokens < 1 or not 0 <= temperature < float("inf"):
             raise ContractError(
                 f"max_tokens must be 1 or more and temperature 0 or more, not {max_tokens} and {temperature}"
             )
         answers: dict[int, Generation] = {}
-        with self._lock, torch.inference_mode():
-            asked = self._rows(prompts)
-            streams = _streams(asked, seed)
-            waste = WASTE if max_tokens <= _SHORT else _DECODING_WASTE
-            for group in self._passes(asked, adapter, room=max_tokens, waste=waste):
-                drawing = [streams[place] for place in group.places] if temperature else []
-                made = self._decode(group, max_tokens, temperature, drawing)
-                answers.update(zip(group.places, made, strict=True))
-        return [answers[place] for place in range(len(prompts))]
-
-    # --- the work -------------------------------------------------------------------------------------------
+        waste = WASTE if max_tokens <= _SHORT else _DECODING_WASTE
+        for group in self._passes(asked, adapter, room=max_tokens, waste=waste):
+            drawing = [streams[place] for place in group.places] if temperature else []
+            made = self._decode(group, max_tokens, temperature, drawing)
+            answers.update(zip(group.places, made, strict=True))
+        return [answers[place] for place in range(len(asked))]
 
     def _rows(self, prompts: Sequence[Prompt]) -> list[Tokens]:
         return [tuple(self.tokens(prompt)) for prompt in prompts]
@@ -320,7 +351,9 @@ class LocalEngine:
         logp: list[list[float]] = [[] for _ in group.rests]
         alive = list(range(len(group.rests)))
         for step in range(max_tokens):
-            picked, chances = _pick(logits, temperature, [streams[row] for row in alive] if streams else [])
+            picked, chances = draw.pick(
+                logits, temperature, [streams[row] for row in alive] if streams else []
+            )
             for row, token, chance in zip(alive, picked, chances, strict=True):
                 ids[row].append(token)
                 logp[row].append(chance)
@@ -344,34 +377,3 @@ class LocalEngine:
         ended = ids[-1] in self._eos
         text = self._tokenizer.decode(ids[:-1] if ended else ids, skip_special_tokens=True)
         return Generation(str(text), tuple(ids), tuple(logp), "stop" if ended else "length")
-
-
-def _streams(rows: Sequence[Tokens], seed: int) -> list[Random]:
-    """A random stream a prompt, apart for repetitions of one prompt."""
-    seen: dict[Tokens, int] = {}
-    streams = []
-    for row in rows:
-        seen[row] = seen.get(row, -1) + 1
-        streams.append(Random(digest_of([seed, row, seen[row]])))
-    return streams
-
-
-def _pick(
-    logits: torch.Tensor, temperature: float, streams: Sequence[Random]
-) -> tuple[list[int], list[float]]:
-    """The next token of each row and its log-probability; drawn by inverse transform.
-
-    Args:
-        logits: shape (rows, vocabulary).
-        temperature: 0 takes the likeliest.
-        streams: one a row where temperature is above 0, else none.
-    """
-    logp = (logits.double() / (temperature or 1.0)).log_softmax(-1)
-    if temperature:
-        cumulated = logp.exp().cumsum(-1)
-        drawn = torch.tensor([[stream.random()] for stream in streams], dtype=torch.double)
-        picked = torch.searchsorted(cumulated, drawn * cumulated[:, -1:], right=True)
-        picked = picked.clamp(max=logits.shape[-1] - 1)
-    else:
-        picked = logits.argmax(-1, keepdim=True)
-    return picked[:, 0].tolist(), logp.gather(1, picked)[:, 0].tolist()

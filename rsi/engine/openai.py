@@ -105,6 +105,50 @@ class OpenAIEngine:
         said = self._chat(self._model(None), _turns(prompt), max_tokens, extra, temperature=1.0)
         return said.choices[0].message.content or ""
 
+    def generate_tokens(
+        self,
+        prompts: Sequence[Sequence[int]],
+        adapter: str | None,
+        max_tokens: int,
+        temperature: float,
+        seeds: Sequence[int],
+    ) -> list[Generation]:
+        """One answer a prompt of token ids, over ``/completions``, which takes them as they are.
+
+        Raises:
+            ContractError: the server tells no token ids or no log-prob for each; vLLM does.
+        """
+        model = self._model(adapter)
+
+        def one(asked: tuple[Sequence[int], int]) -> Generation:
+            prompt, seed = asked
+            with self._asking():
+                said = self._client.completions.create(
+                    model=model,
+                    prompt=list(prompt),
+                    max_tokens=max_tokens,
+                    temperature=temperature,
+                    seed=seed,
+                    logprobs=0,
+                    extra_body={"return_token_ids": True},
+                )
+            if not said.choices:
+                raise TransientError(f"{self._url} answered without a choice")
+            choice = said.choices[0]
+            ids = tuple((choice.model_extra or {}).get("token_ids") or ())
+            told = tuple((choice.logprobs.token_logprobs if choice.logprobs else None) or ())
+            known = tuple(logp for logp in told if logp is not None)
+            if not ids or len(known) != len(ids):
+                raise ContractError(
+                    f"{self._url} tells {len(ids)} token ids and {len(known)} log-probs of an answer; a "
+                    "rollout needs one log-prob a token, as vLLM tells with return_token_ids"
+                )
+            return Generation(
+                choice.text, ids, known, "length" if choice.finish_reason == "length" else "stop"
+            )
+
+        return self._all(one, list(zip(prompts, seeds, strict=True)))
+
     def logprobs(
         self, prompts: Sequence[Prompt], answers: Sequence[str], adapter: str | None
     ) -> list[tuple[float, ...]]:

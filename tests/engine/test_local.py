@@ -414,3 +414,34 @@ def test_real_template_names_the_assistant(smollm: Path) -> None:
     assert text.endswith("<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n")
     assert [len(tokens) for tokens in engine.choice_tokens(CHOICES)] == [1, 1, 1, 1]
     assert engine.eos_ids == (2,)
+
+
+def test_tokens_are_gone_on_from_as_they_are(engine: LocalEngine) -> None:
+    """Greedy, the same answers as to the conversations that they spell; an answer read again goes on from itself."""
+    rows = [engine.tokens(prompt) for prompt in REQUESTS]
+    said = engine.generate(REQUESTS, "L0-one", 6)
+    told = engine.generate_tokens(rows, "L0-one", 6, 0.0, range(len(rows)))
+    first = engine.generate_tokens([rows[1]], None, 2, 0.0, [0])[0].token_ids
+    rest = engine.generate_tokens([[*rows[1], *first]], None, 4, 0.0, [0])[0].token_ids
+
+    assert [one.token_ids for one in told] == [one.token_ids for one in said]
+    assert (*first, *rest) == engine.generate_tokens([rows[1]], None, 6, 0.0, [0])[0].token_ids
+
+
+def test_a_prompt_with_a_seed_of_its_own_draws_alone_what_it_draws_in_company(engine: LocalEngine) -> None:
+    """Whatever else is asked and in whatever order; other seeds draw otherwise."""
+    rows = [engine.tokens(prompt) for prompt in REQUESTS[:5]] * 2
+    together = engine.generate_tokens(rows, None, 6, 1.0, range(10))
+    backwards = engine.generate_tokens(rows[::-1], None, 6, 1.0, range(9, -1, -1))
+    alone = [engine.generate_tokens([row], None, 6, 1.0, [seed])[0] for seed, row in enumerate(rows)]
+
+    assert [one.token_ids for one in together] == [one.token_ids for one in alone]
+    assert together == backwards[::-1]
+    assert [one.token_ids for one in together[:5]] != [one.token_ids for one in together[5:]]
+
+
+def test_tokens_without_seeds_or_without_a_token_are_refused(engine: LocalEngine) -> None:
+    """Rather than answered with somebody else's draw."""
+    for rows, seeds in (([[1]], []), ([[]], [1])):
+        with pytest.raises(ContractError, match="each needs one, and a token at least"):
+            engine.generate_tokens(rows, None, 2, 1.0, seeds)

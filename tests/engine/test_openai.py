@@ -83,8 +83,35 @@ class Handler(BaseHTTPRequestHandler):
                 self.reply(200, "Success")
         elif body["model"] not in {"tiny", *server.loaded}:
             self.reply(404, {"error": {"message": f"The model `{body['model']}` does not exist."}})
+        elif self.path == "/v1/completions":
+            self.reply(200, self.go_on(body))
         else:
             self.reply(200, self.complete(body))
+
+    def go_on(self, body: dict) -> dict:
+        """A completion of token ids."""
+        adapter = None if body["model"] == "tiny" else body["model"]
+        said = self.server.engine.generate_tokens(
+            [body["prompt"]], adapter, body["max_tokens"], body["temperature"], [body["seed"]]
+        )[0]
+        choice: dict = {"index": 0, "text": said.text, "finish_reason": said.finish_reason, "logprobs": None}
+        if self.server.mood != "plain" and body["return_token_ids"]:
+            tokens = [str(token) for token in said.token_ids]
+            choice |= {
+                "token_ids": said.token_ids,
+                "logprobs": {
+                    "tokens": tokens,
+                    "token_logprobs": said.logprobs,
+                    "text_offset": [0] * len(tokens),
+                },
+            }
+        return {
+            "id": "x",
+            "object": "text_completion",
+            "created": 0,
+            "model": body["model"],
+            "choices": [choice],
+        }
 
     def complete(self, body: dict) -> dict:
         """A chat completion."""
@@ -204,6 +231,23 @@ def test_generate_carries_tokens_and_logprobs(server: Server, remote: OpenAIEngi
     server.mood = "plain"
     bare = remote.generate(ASKED[:1], None, 5, temperature=0.7, seed=3)[0]
     assert bare == alone[0]._replace(token_ids=(), logprobs=())
+
+
+def test_tokens_go_out_as_they_are_and_come_back_with_logprobs(
+    server: Server, remote: OpenAIEngine, lora: Path
+) -> None:
+    """Equal to the local engine, row by row, with and without an adapter; refused where a server tells no ids."""
+    remote.load("L0-one", lora)
+    rows, seeds = [[5, 6, 7, 8], [9, 10, 11]], [3, 4]
+    for adapter in (None, "L0-one"):
+        told = remote.generate_tokens(rows, adapter, 5, 1.0, seeds)
+        here = server.engine.generate_tokens(rows, adapter, 5, 1.0, seeds)
+
+        assert [one.token_ids for one in told] == [one.token_ids for one in here]
+        assert [one.logprobs for one in told] == [pytest.approx(one.logprobs, abs=1e-4) for one in here]
+    server.mood = "plain"
+    with pytest.raises(ContractError, match="0 token ids and 0 log-probs"):
+        remote.generate_tokens(rows, None, 5, 1.0, seeds)
 
 
 def test_logprobs_and_score_equal_the_local_ones(server: Server, remote: OpenAIEngine, lora: Path) -> None:

@@ -40,7 +40,7 @@ def broken(home: Home) -> list[str]:
 def test_a_bank_with_held_out_text_is_named(home):
     """Verbatim and near; the clean task is not."""
     tasks = [asked(text) for text in (VERBATIM, NEAR, CLEAN)]
-    bank.freeze(home, "2026-01-02", tasks, {}, {})
+    bank.freeze(home, "2026-01-02", tasks)
 
     assert sorted(broken(home)) == sorted(one.task_id for one in tasks[:2])
 
@@ -50,7 +50,7 @@ def test_what_the_screen_passes_verify_passes(home):
     held = heldout.read(contracts_dir())
     index = Index(held.items, Deployment.read(home.deployment_file).expand.overlap)
     found = screen([asked(text) for text in (VERBATIM, NEAR, CLEAN)], index, Rules())
-    bank.freeze(home, "2026-01-02", found.tasks, {}, {})
+    bank.freeze(home, "2026-01-02", found.tasks)
 
     assert [one.task_id for one in found.tasks] == [asked(CLEAN).task_id]
     assert broken(home) == []
@@ -62,6 +62,6 @@ def test_a_person_may_let_a_near_one_pass(home):
     tasks = [asked(VERBATIM), asked(NEAR)]
     refused.write(home, "2026-01-02", screen(tasks, index, Rules()).refused)
     overrule(home, FixedClock(), Deployment(), asked(NEAR).task_id, "ada", "another order")
-    bank.freeze(home, "2026-01-03", tasks, {}, {})
+    bank.freeze(home, "2026-01-03", tasks)
 
     assert broken(home) == [asked(VERBATIM).task_id]

@@ -7,6 +7,15 @@ from pydantic import Field, model_validator
 from rsi.records import Record
 
 
+class Algorithm(StrEnum):
+    """How an adapter learns."""
+
+    GRPO = "grpo"
+    """From groups of its own answers (`rsi.update.objective`)."""
+    SFT = "sft"
+    """From right answers that it is shown: the next token's log-probability, over answer tokens only."""
+
+
 class Scaling(StrEnum):
     """What a group's centred rewards are divided by."""
 

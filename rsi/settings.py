@@ -16,7 +16,7 @@ from typing import Literal
 import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rsi.algorithm import Budget, Correction, Guard, Level, Objective, Rule
+from rsi.algorithm import Algorithm, Budget, Correction, Guard, Level, Objective, Rule
 from rsi.errors import ContractError
 from rsi.ids import Digest, digest
 from rsi.records import Origin
@@ -277,6 +277,7 @@ class Expand(_Section):
 class Update(_Section):
     """What a training job may spend and how it trains."""
 
+    algorithm: Algorithm = Algorithm.GRPO
     steps: int = Field(160, ge=1)
     prompts: int = Field(8, ge=1)
     """Prompts a step."""
@@ -290,6 +291,8 @@ class Update(_Section):
     passes: int = Field(1, ge=1, le=2)
     """Optimiser steps over the same answers. Log-probs over a captured prompt drift from the third on: LongStraw
     measured a mean difference of 3.1 nats after 4 steps, 0.03 after 2."""
+    whole_prompt: bool = False
+    """Whether gradients flow through the prompt as well; costs time and memory by its length."""
     objective: Objective = Objective()
     correction: Correction = Correction(rule=Rule.TOPR, level=Level.SEQUENCE)
     budget: Budget = Budget()

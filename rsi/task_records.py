@@ -33,7 +33,7 @@ class Task(Record):
     task_id: str
     """`t-` and 16 hex digits of the hash of (hop, messages, verifier, expected), and of the tools where it has some."""
     hop: str
-    """Which prompt of the harness renders it: `route`, `answer` or `tool`."""
+    """Which prompt of the harness renders it: `route`, `answer`, `tool`, or `world` for an episode of several turns."""
     messages: tuple[ChatMessage, ...]
     """The conversation up to the turn to be answered."""
     verifier: str
@@ -48,6 +48,8 @@ class Task(Record):
     """How it was made: a name in `rsi.expand.propose`, for instance `correction`."""
     tools: str = ""
     """JSON list of the functions on offer, as the OpenAI chat API takes them; empty for none."""
+    world: str = ""
+    """JSON of the `WorldTask` that it stands for; empty where it is one answer. Never shown: it holds the solution."""
     generator: str = ""
     """What wrote its words: empty for people, else a rule (`template`, `research/paraphrase`) or a model's name."""
     prompt: str = ""

@@ -9,6 +9,7 @@ import typer
 from rsi.commands.say import Json, as_json, line, table
 from rsi.errors import ContractError
 from rsi.ports import SystemClock
+from rsi.records import Pool
 from rsi.settings import Deployment, Home
 
 if TYPE_CHECKING:
@@ -81,6 +82,41 @@ def show_manifest(home: Home, name: str) -> None:
         table(["refused because", "proposals"], [list(one) for one in said.rejected.items()], "\nrefused")
     if said.research:
         table(["hypotheses", "count"], [list(one) for one in said.research.items()], "\nAutoResearch")
+
+
+@bank_app.command("make")
+def bank_make(
+    environment: Annotated[
+        str, typer.Option(help="World whose generator makes the tasks, for instance desk.")
+    ],
+    count: Annotated[int, typer.Option(min=1, help="Tasks to make.")] = 400,
+    seed: Annotated[int, typer.Option(help="Another seed, other tasks.")] = 1,
+    pool: Annotated[Pool, typer.Option(help="Which of them.")] = Pool.TRAIN,
+    json: Json = False,
+) -> None:
+    """A bank of tasks in a small world, screened as a night's are; `rsi update --bank` trains on it."""
+    from rsi.environments import kind
+    from rsi.settings import contracts_dir
+    from rsi.tasks import bank, heldout
+    from rsi.tasks.overlap import Index
+    from rsi.tasks.screen import Rules, screen
+    from rsi.tasks.worlds import task_of
+
+    home = Home.find()
+    deployment = Deployment.read(home.deployment_file)
+    world = kind(environment)
+    shown = world.open()
+    proposals = [task_of(one, shown) for one in world.tasks(count, seed, pool)]
+    known = heldout.read(contracts_dir())
+    passed = screen(proposals, Index(known.items, deployment.expand.overlap), Rules())
+    account = bank.Account(rejected=dict(passed.rejected), screens=dict(known.digests))
+    made = bank.freeze(home, f"{environment}-{seed}", passed.tasks, account)
+    if json:
+        as_json({"bank": made, "tasks": len(passed.tasks), "refused": dict(passed.rejected)})
+        return
+    line(
+        f"bank {made}: {len(passed.tasks)} of {len(proposals)} tasks, refused {dict(passed.rejected) or 'none'}"
+    )
 
 
 @bank_app.command("export")

@@ -1,18 +1,20 @@
 """The loop: a first version, whole nights, and single stages."""
 
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from rsi.algorithm import Algorithm
 from rsi.commands.say import Json, TerminalProgress, as_json, line
 from rsi.context import Context, Start
 from rsi.errors import ContractError
-from rsi.ids import Night, night
+from rsi.ids import Digest, Night, night
 from rsi.ports import SystemClock
 from rsi.records import Judgement
-from rsi.settings import PROJECT, Deployment, Home
+from rsi.settings import PROJECT, Deployment, Home, Update
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold
 
@@ -169,9 +171,23 @@ def update(
         Path | None,
         typer.Option(help="Make a candidate that differs from the champion in this harness file only."),
     ] = None,
+    bank: Annotated[
+        str | None, typer.Option(help="Train on this bank outside a night's stages: beginning of its digest.")
+    ] = None,
+    role: Annotated[str | None, typer.Option(help="With --bank: the specialist that learns.")] = None,
+    parent: Annotated[
+        str | None, typer.Option(help="With --bank: the version to go on from; the champion by default.")
+    ] = None,
+    algorithm: Annotated[
+        Algorithm | None, typer.Option(help="With --bank: in place of the deployment's.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="With --bank: in place of the deployment's.")] = None,
     json: Json = False,
 ) -> None:
-    """Only the third stage: train a candidate; or make one with another harness and no training."""
+    """Only the third stage: train a candidate; or make one on a bank of your own, or with another harness."""
+    if bank is not None:
+        _train(bank, role, parent, {"algorithm": algorithm, "steps": steps}, json)
+        return
     if harness is None:
         _stage("update", night_name, json)
         return
@@ -187,6 +203,34 @@ def update(
     candidate = versions.save(home, before.model_copy(update={"harness": made, "parent": now}))
     if json:
         as_json({"candidate": candidate, "harness": made, "parent": now})
+        return
+    line(f"candidate {candidate}\nnext: rsi gate --candidate {candidate[:12]}")
+
+
+def _train(bank: str, role: str | None, parent: str | None, settings: dict[str, object], json: bool) -> None:
+    """Train on a bank; print the candidate."""
+    from rsi.commands.bank import find
+    from rsi.harness import hcp
+    from rsi.registry import champion, versions
+    from rsi.tasks import bank as banks
+    from rsi.update.stage import train
+    from rsi.world import real
+
+    home = Home.find()
+    deployment = Deployment.read(home.deployment_file)
+    world = real(deployment, TerminalProgress())
+    before = versions.find(home, parent) if parent else champion.current(Ledger(home.ledger, world.clock))
+    known = hcp.load(home.harnesses, versions.load(home, before).harness)
+    if role not in known.roles:
+        raise ContractError(f"--role {role!r} is none of the harness's roles: {', '.join(known.roles)}")
+    name = Digest(find(home, bank))
+    hop = Counter(one.hop for one in banks.load(home, name)).most_common(1)[0][0]
+    said = {key: value for key, value in settings.items() if value is not None}
+    asked = Update.model_validate({**deployment.update.model_dump(), **said})
+    with hold(home.night_lock, f"training on {name[:12]}", world.clock.now().isoformat(timespec="seconds")):
+        candidate = train(home, deployment, world, Digest(before), name, role, hop, asked)
+    if json:
+        as_json({"candidate": candidate, "bank": name, "hop": hop, "role": role, "parent": before})
         return
     line(f"candidate {candidate}\nnext: rsi gate --candidate {candidate[:12]}")
 

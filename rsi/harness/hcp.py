@@ -13,6 +13,7 @@ import tomlkit
 from pydantic import Field, ValidationError, model_validator
 
 from rsi.errors import ContractError, IntegrityError
+from rsi.harness.rules import Rules
 from rsi.ids import Digest
 from rsi.ports import Prompt
 from rsi.records import ChatMessage, Record
@@ -50,6 +51,8 @@ class Harness(Record):
     router: str = "L0"
     """Role whose adapter routes."""
     sampling: Sampling = Sampling()
+    agent: Rules = Rules()
+    """Of the loop in which a specialist uses tools."""
 
     @model_validator(mode="after")
     def _roles_are_distinct(self) -> "Harness":

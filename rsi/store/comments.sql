@@ -219,7 +219,7 @@ comment on column mode_traces.trace_uid is 'The trace.';
 comment on table tasks is 'One row a task of a night''s bank: prompt, verifier and provenance. v_tasks joins mode and traces.';
 comment on column tasks.night is 'The night that made it, YYYY-MM-DD (UTC).';
 comment on column tasks.task_id is 'Id of the task: a hash of what is asked and expected.';
-comment on column tasks.hop is 'Which prompt of the harness renders it: route, answer or tool.';
+comment on column tasks.hop is 'Which prompt of the harness renders it: route, answer, tool or world.';
 comment on column tasks.messages is 'JSON list of the conversation up to the turn to be answered.';
 comment on column tasks.verifier is 'Which verifier checks the answer.';
 comment on column tasks.expected is 'What the verifier expects.';
@@ -227,6 +227,7 @@ comment on column tasks.mode_id is 'The failure mode it covers; null for a task 
 comment on column tasks.traces is 'trace_uid of the traces it was made from.';
 comment on column tasks.source is 'How it was made, for instance correction.';
 comment on column tasks.tools is 'JSON list of the functions on offer; empty for none.';
+comment on column tasks.world is 'JSON of the world and its solution, where the task is an episode of several turns; else empty.';
 comment on column tasks.generator is 'What wrote its words: empty for people, else a rule or the name of a model.';
 comment on column tasks.prompt is 'Digest of the prompt that its generator worked from; empty where there was none.';
 comment on column tasks.screens is 'Screens that it passed.';

@@ -263,6 +263,7 @@ create table tasks (
     traces varchar[] not null,
     source varchar not null,
     tools varchar not null,
+    world varchar not null,
     generator varchar not null,
     prompt varchar not null,
     screens varchar[] not null,

@@ -37,6 +37,7 @@ SCHEMA = pa.schema(
         pa.field("traces", pa.list_(pa.string()), nullable=False),
         pa.field("source", pa.string(), nullable=False),
         pa.field("tools", pa.string(), nullable=False),
+        pa.field("world", pa.string(), nullable=False),
         pa.field("generator", pa.string(), nullable=False),
         pa.field("prompt", pa.string(), nullable=False),
         pa.field("screens", pa.list_(pa.string()), nullable=False),
@@ -76,10 +77,11 @@ def task(
     generator: str = "",
     prompt: str = "",
     licence: str = "own",
+    world: str = "",
 ) -> Task:
     """A task named by what is asked and what is expected."""
     name = digest(
-        [hop, [one.model_dump() for one in messages], verifier, expected, *([tools] if tools else [])]
+        [hop, [one.model_dump() for one in messages], verifier, expected, *(one for one in (tools, world) if one)]
     )
     return Task(
         task_id=f"t-{name[:16]}",
@@ -91,6 +93,7 @@ def task(
         traces=traces,
         source=source,
         tools=tools,
+        world=world,
         generator=generator,
         prompt=prompt,
         licence=licence,

@@ -27,7 +27,7 @@ LONGEST = 40_000
 """Most characters of a task's messages."""
 SHOWN = 200
 """Characters of evidence and of the request in a refusal."""
-HOPS = ("route", "answer", "tool")
+HOPS = ("route", "answer", "tool", "world")
 ROLES = ("system", "user", "assistant", "tool")
 _OWN_TAGS = re.compile(r"</?(?:think|tool_call)>")
 """What an assistant's own turn may hold."""

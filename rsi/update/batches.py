@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from rsi.records import Task
 from rsi.settings import Update
+from rsi.tasks.prompt import ROUTE
 
 
 def batch(tasks: Sequence[Task], settings: Update, step: int) -> list[Task]:
-    """The tasks of one step (from 0): every expected answer equally often, each list in a seeded order."""
+    """The tasks of one step (from 0): every label equally often, each list in a seeded order."""
     by_answer: dict[str, list[Task]] = defaultdict(list)
     for one in sorted(tasks, key=lambda task: task.task_id):
-        by_answer[one.expected].append(one)
+        by_answer[one.expected if one.hop == ROUTE else one.hop].append(one)
     answers = sorted(by_answer)
     chosen = []
     for slot in range(step * settings.prompts, (step + 1) * settings.prompts):

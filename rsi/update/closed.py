@@ -95,6 +95,22 @@ class Labels:
         )
         return DrawnLabels(self, captured, chosen, groups, scores)
 
+    def show(self, tasks: Sequence[Task]) -> "DrawnLabels":
+        """The label that each task expects."""
+        prompts = self._texts.prompts([self._texts.harness.route_prompt(one.messages) for one in tasks])
+        captured = capture(self._model.body, prompts)
+        scores = policy(self._model, captured, self._choices)
+        right = torch.tensor([[self._texts.harness.roles.index(one.expected)] for one in tasks])
+        shape = right.shape
+        groups = Groups(
+            torch.ones(shape),
+            torch.zeros(shape),
+            torch.ones(shape),
+            Counter(),
+            self._facts(tasks, scores.detach()),
+        )
+        return DrawnLabels(self, captured, right, groups, scores)
+
     def scores(self, captured: Captured) -> torch.Tensor:
         """The policy [prompts, choices] as it is now, with a graph."""
         return policy(self._model, captured, self._choices)

@@ -18,21 +18,21 @@ from rsi.registry import adapters
 from rsi.settings import Home, Update
 from rsi.store.files import publish_folder, write_whole
 from rsi.tasks import bank
-
-TRAINED = "route"
-"""Hop of the tasks that the trainer can train; others stay in the bank."""
+from rsi.tasks.prompt import ROUTE
 
 
 class Job(Record):
     """What to train, on what, how; its digest names the folder."""
 
-    schema_version: int = 2
+    schema_version: int = 3
     base: str
     """Digest of the base model."""
     base_name: str
     """Asset name or folder of it."""
     role: str
     """The role whose adapter is trained."""
+    hop: str = ROUTE
+    """Which of the bank's tasks it trains on."""
     warm_start: str | None
     """Adapter to start from; null for fresh weights."""
     frozen: tuple[str, ...]
@@ -101,7 +101,7 @@ def read(place: Path) -> Job:
 
 
 def tasks(place: Path, job: Job) -> tuple[Task, ...]:
-    """The job's tasks for the hop that it trains.
+    """The job's tasks: those of its hop.
 
     Raises:
         IntegrityError: they are not those of the job's bank.
@@ -116,9 +116,9 @@ def tasks(place: Path, job: Job) -> tuple[Task, ...]:
         raise IntegrityError(
             f"{place / 'tasks.parquet'} is not bank {job.bank[:12]}; remove the folder and submit the job again"
         )
-    found = tuple(one for one in bank.read(place / "tasks.parquet") if one.hop == TRAINED)
+    found = tuple(one for one in bank.read(place / "tasks.parquet") if one.hop == job.hop)
     if not found:
-        raise ContractError(f"bank {job.bank[:12]} has no routing task to train role {job.role} on")
+        raise ContractError(f"bank {job.bank[:12]} has no {job.hop} task to train role {job.role} on")
     return found
 
 

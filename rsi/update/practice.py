@@ -54,3 +54,7 @@ class Practice(Protocol):
     def draw(self, tasks: Sequence[Task], step: int) -> Drawn:
         """Try each task; depends on nothing but its arguments and the weights."""
         ...
+
+    def show(self, tasks: Sequence[Task]) -> Drawn:
+        """A right answer to each task, as the model would have sampled it; one row a task."""
+        ...

@@ -3,10 +3,12 @@
 from collections import Counter
 
 from rsi import faults
-from rsi.context import Context
+from rsi.context import Context, World
 from rsi.errors import QuietError
 from rsi.ids import Digest
 from rsi.registry import versions
+from rsi.settings import Deployment, Home, Update
+from rsi.tasks.prompt import ROUTE
 from rsi.update.tonight import tonight
 
 
@@ -17,36 +19,58 @@ def update(context: Context, bank: Digest) -> Digest:
         QuietError: no task can be trained, no role is to be, or training left no adapter; the message says why.
     """
     from rsi.tasks import bank as banks
-    from rsi.update.job import TRAINED, Job, collect, submit
-    from rsi.update.worker import work
 
-    home, settings = context.home, context.deployment.update
+    home, champion = context.home, context.start.champion
     tasks = banks.load(home, bank)
     hops = Counter(one.hop for one in tasks)
-    if not hops[TRAINED]:
+    if not hops[ROUTE]:
         raise QuietError(
-            f"bank {bank[:12]} has no {TRAINED} task, which is all that can be trained; it keeps "
+            f"bank {bank[:12]} has no {ROUTE} task, which is all that a night trains; it keeps "
             f"{', '.join(f'{count} of hop {hop}' for hop, count in sorted(hops.items()))}"
         )
-    champion = versions.load(home, context.start.champion)
-    role = tonight(context, bank, [one for one in tasks if one.hop == TRAINED], champion)
-    base = context.world.base()
+    routed = [one for one in tasks if one.hop == ROUTE]
+    role = tonight(context, bank, routed, versions.load(home, champion))
+    settings = context.deployment.update
+    return train(home, context.deployment, context.world, Digest(champion), bank, role, ROUTE, settings)
+
+
+def train(
+    home: Home,
+    deployment: Deployment,
+    world: World,
+    parent: Digest,
+    bank: Digest,
+    role: str,
+    hop: str,
+    settings: Update,
+) -> Digest:
+    """Train a role on the tasks of one hop in a bank; the digest of a version that differs from its parent by that.
+
+    Raises:
+        QuietError: training left no adapter; the message says why.
+        ContractError: the bank has no such task.
+    """
+    from rsi.update.job import Job, collect, submit
+    from rsi.update.worker import work
+
+    before = versions.load(home, parent)
+    base = world.base()
     job = Job(
         base=base.digest,
-        base_name=context.deployment.base,
+        base_name=deployment.base,
         role=role,
-        warm_start=champion.adapters.get(role),
-        frozen=tuple(name for one, name in sorted(champion.adapters.items()) if one != role),
+        hop=hop,
+        warm_start=before.adapters.get(role),
+        frozen=tuple(name for one, name in sorted(before.adapters.items()) if one != role),
         bank=bank,
-        harness=champion.harness,
+        harness=before.harness,
         settings=settings,
     )
     place = submit(home, job)
     faults.point("update.after_submit")
-    end = work(place, base.folder, context.world.progress)
+    end = work(place, base.folder, world.progress)
     if end.adapter is None:
         raise QuietError(f"no candidate: training stopped: {end.ended}")
     collect(home, place, end)
-    adapters = {**champion.adapters, role: end.adapter}
-    candidate = champion.model_copy(update={"adapters": adapters, "parent": context.start.champion})
-    return versions.save(home, candidate)
+    adapters = {**before.adapters, role: end.adapter}
+    return versions.save(home, before.model_copy(update={"adapters": adapters, "parent": parent}))

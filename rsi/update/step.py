@@ -69,6 +69,47 @@ def take(
     return {**row, "seconds": time.monotonic() - began}
 
 
+def imitate(
+    learner: Learner, practice: Practice, settings: Update, tasks: Sequence[Task], step: int
+) -> dict[str, float]:
+    """A step of supervised training: the mean negative log-prob of the tokens of right answers to these tasks.
+
+    Raises:
+        RefusedError: the loss or its gradient is no longer a number.
+    """
+    began = time.monotonic()
+    drawn = practice.show(tasks)
+    mask = drawn.groups.mask
+    tokens = float(mask.sum())
+    learner.optimizer.zero_grad()
+    loss = 0.0
+    for rows, new in drawn.score(range(len(mask))):
+        part = -(new * mask[rows]).sum() / max(tokens, 1.0)
+        part.backward()
+        loss += float(part.detach())
+    norm = _moved(learner, settings, step, loss)
+    return {
+        "step": float(step + 1),
+        "live": float(len(tasks)),
+        "skipped": 0.0,
+        "sampled": tokens,
+        "loss": loss,
+        "gradient_norm": norm,
+        "seconds": time.monotonic() - began,
+    }
+
+
+def _moved(learner: Learner, settings: Update, step: int, loss: float) -> float:
+    """Take the optimiser's step; the gradient's norm."""
+    for group in learner.optimizer.param_groups:
+        group["lr"] = settings.learning_rate * schedule(step, settings.steps)
+    norm = float(torch.nn.utils.clip_grad_norm_([one for _, one in learner.parameters()], CLIP_NORM))
+    if not math.isfinite(loss + norm):
+        raise RefusedError(f"training diverged at step {step + 1}: loss {loss}, gradient norm {norm}")
+    learner.optimizer.step()
+    return norm
+
+
 def schedule(step: int, steps: int) -> float:
     """Factor of the learning rate: up over `WARM_UP` steps, level to the middle, then down to a tenth."""
     late = max(0.0, (step - steps / 2) / (steps / 2))
@@ -92,8 +133,6 @@ def _batch(drawn: Drawn, values: torch.Tensor, live: torch.Tensor, longest: int)
 
 def _passes(learner: Learner, settings: Update, drawn: Drawn, batch: _Batch, step: int) -> dict[str, float]:
     """Move the adapter, once a pass; what the log says of it."""
-    for group in learner.optimizer.param_groups:
-        group["lr"] = settings.learning_rate * schedule(step, settings.steps)
     loss = norm = clipped = 0.0
     for number in range(settings.passes):
         learner.optimizer.zero_grad()
@@ -105,10 +144,7 @@ def _passes(learner: Learner, settings: Update, drawn: Drawn, batch: _Batch, ste
             part.backward()
             loss += float(part.detach())
             clipped += len(rows) * _clipped(settings, batch, rows, new)
-        norm = float(torch.nn.utils.clip_grad_norm_([one for _, one in learner.parameters()], CLIP_NORM))
-        if not math.isfinite(loss + norm):
-            raise RefusedError(f"training diverged at step {step + 1}: loss {loss}, gradient norm {norm}")
-        learner.optimizer.step()
+        norm = _moved(learner, settings, step, loss)
     rows = batch.rows
     apart = correction.mismatch(batch.old[rows], batch.actor[rows], batch.mask[rows], batch.weights[rows])
     return {

@@ -13,27 +13,38 @@ from pathlib import Path
 from typing import NamedTuple
 
 import orjson
+from transformers import PreTrainedTokenizerBase
 
 from rsi import faults
+from rsi.algorithm import Algorithm
 from rsi.assets import base_folder
+from rsi.engine.chat import Dialogue
+from rsi.engine.local import LocalEngine
 from rsi.engine.weights import read_base
 from rsi.errors import ContractError, IntegrityError, RsiError
 from rsi.harness import hcp
+from rsi.harness.loop import Table
 from rsi.ids import canonical
 from rsi.ports import Progress
-from rsi.records import Task
+from rsi.records import Outcome, Task
 from rsi.registry import adapters
 from rsi.registry.promote import probe_prompts
 from rsi.settings import quiet_dependencies
 from rsi.store.files import publish_folder, write_whole
 from rsi.store.locks import hold
+from rsi.tasks.prompt import ROUTE
+from rsi.tasks.worlds import VERIFIER
 from rsi.update import job as jobs
 from rsi.update import learner
+from rsi.update.actor import Actor
 from rsi.update.batches import batch
 from rsi.update.closed import Labels, Texts
 from rsi.update.guards import Row, Stop, judged
 from rsi.update.job import Done, Job
-from rsi.update.step import take
+from rsi.update.practice import Practice
+from rsi.update.step import imitate, take
+from rsi.update.worlds import Worlds
+from rsi.verifiers import verify
 
 
 class Run(NamedTuple):
@@ -43,7 +54,8 @@ class Run(NamedTuple):
     job: Job
     model: learner.Learner
     harness: hcp.Harness
-    practice: Labels
+    labels: Labels
+    practice: Practice
     tasks: tuple[Task, ...]
 
     @property
@@ -76,8 +88,26 @@ def _run(place: Path, job: Job, base: Path) -> Run:
     harness = jobs.harness(place, job)
     base_model, tokenizer = read_base(base)
     model = learner.build(place / "adapters", base_model, job.settings, job.warm_start, job.frozen)
-    practice = Labels(model.decoder, Texts(tokenizer, harness), job.settings)
-    return Run(place, job, model, harness, practice, asked)
+    labels = Labels(model.decoder, Texts(tokenizer, harness), job.settings)
+    practice = labels if job.hop == ROUTE else _worlds(place, job, base, model, harness, tokenizer)
+    return Run(place, job, model, harness, labels, practice, asked)
+
+
+def _worlds(
+    place: Path,
+    job: Job,
+    base: Path,
+    model: learner.Learner,
+    harness: hcp.Harness,
+    tokenizer: PreTrainedTokenizerBase,
+) -> Worlds:
+    """Episodes in worlds, sampled by an engine of their own."""
+
+    def score(state: str, expected: str) -> Outcome:
+        return verify(VERIFIER, state, expected)
+
+    table = Table(Dialogue(tokenizer), harness.agent, score)
+    return Worlds(model, Actor(LocalEngine(base, job.base), place / "actor"), table, job.settings, job.base)
 
 
 def _worked(run: Run, progress: Progress) -> Done:
@@ -109,12 +139,13 @@ def _steps(run: Run, progress: Progress) -> tuple[list[Row], Stop | None]:
     for step in range(first, settings.steps):
         if stop is not None:
             break
-        rows.append(take(run.model, run.practice, settings, batch(run.tasks, settings, step), step))
+        learn = imitate if settings.algorithm is Algorithm.SFT else take
+        rows.append(learn(run.model, run.practice, settings, batch(run.tasks, settings, step), step))
         with run.log.open("ab") as file:
             file.write(canonical(rows[-1]) + b"\n")
         faults.point("update.after_step")
         silent = sum(int(row["skipped"]) for row in rows)
-        note = f"reward {rows[-1]['reward']:.2f}, {silent} groups without signal"
+        note = _note(rows[-1], silent)
         progress("update", step + 1, settings.steps, note)
         if (step + 1) % settings.checkpoint_every == 0 and step + 1 < settings.steps:
             learner.save_checkpoint(run.checkpoints / f"step-{step + 1:06d}", run.model, step + 1)
@@ -123,6 +154,12 @@ def _steps(run: Run, progress: Progress) -> tuple[list[Row], Stop | None]:
             faults.point("update.after_checkpoint")
         stop = judged(settings, rows)
     return rows, stop
+
+
+def _note(row: Row, silent: int) -> str:
+    if "reward" in row:
+        return f"reward {row['reward']:.2f}, {silent} groups without signal"
+    return f"loss {row['loss']:.3f}"
 
 
 def _kept_rows(path: Path, steps: int) -> list[Row]:
@@ -147,7 +184,7 @@ def _export(run: Run) -> str:
             alpha=settings.alpha,
             files=adapters.hashes(draft),
             harness=run.job.harness,
-            probe=run.practice.measure(probe_prompts(run.harness)),
+            probe=run.labels.measure(probe_prompts(run.harness)),
         )
         adapters.seal(draft, card)
 

@@ -14,11 +14,12 @@ from typing import NamedTuple
 from rsi import assets
 from rsi.engine.chat import Dialogue
 from rsi.engine.local import LocalEngine
-from rsi.environments import kind, same_state
+from rsi.environments import kind
 from rsi.harness.episode import Episode
 from rsi.harness.loop import Play, Table, demonstrate, play
 from rsi.harness.rules import Rules
 from rsi.records import Pool, WorldTask
+from rsi.verifiers import final_state
 
 COUNT = 300
 """Tasks of the figures without a model."""
@@ -48,7 +49,7 @@ def main() -> None:
     engine = LocalEngine(*assets.base_folder("smollm2-135m"), threads=given.threads)
     if given.adapter:
         engine.load("measured", given.adapter)
-    table = Table(Dialogue(engine.tokenizer), Rules(temperature=given.temperature), same_state)
+    table = Table(Dialogue(engine.tokenizer), Rules(temperature=given.temperature), final_state.check)
     demonstrations(table)
     tasks = kind("desk").tasks(given.tasks, given.seed, given.pool)
     started, cpu = time.monotonic(), time.process_time()

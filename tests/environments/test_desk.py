@@ -3,12 +3,13 @@
 import orjson
 import pytest
 
-from rsi.environments import ENVIRONMENTS, kind, same_state
+from rsi.environments import ENVIRONMENTS, kind
 from rsi.environments.desk.environment import Desk
 from rsi.environments.desk.tasks import tasks
 from rsi.errors import ContractError
 from rsi.ids import canonical
 from rsi.records import OutcomeKind, Pool
+from rsi.verifiers import final_state
 
 WORLD = {
     "customers": [
@@ -46,12 +47,12 @@ def test_every_environment_keeps_the_contract(name):
         world = kind(name).open()
         assert world.reset(task, 1) == task.request
         assert (
-            same_state(world.final_state(), orjson.dumps({"state": orjson.loads(task.world)}).decode()).score
+            final_state.check(world.final_state(), orjson.dumps({"state": orjson.loads(task.world)}).decode()).score
             == 1
         )
         for call in task.oracle:
             assert not world.call(call.name, call.arguments).failed
-        assert same_state(world.final_state(), task.expected).score == 1
+        assert final_state.check(world.final_state(), task.expected).score == 1
         assert world.tools and world.policy
         world.close()
         world.close()
@@ -179,12 +180,12 @@ def test_states_are_the_same_whatever_the_order_of_rows():
     """But not with a row more or fewer; what is no state cannot be judged."""
     state = '{"a": [{"x": 1}, {"x": 2}]}'
 
-    assert same_state('{"a": [{"x": 2}, {"x": 1}]}', f'{{"state": {state}}}').score == 1
-    assert same_state('{"a": [{"x": 2}]}', f'{{"state": {state}}}').score == 0
-    assert same_state('{"a": [{"x": 1}, {"x": 2}, {"x": 2}]}', f'{{"state": {state}}}').detail == "a"
-    assert same_state('{"a": [{"x": 1}, {"x": 2}], "b": [{}]}', f'{{"state": {state}}}').detail == "b"
+    assert final_state.check('{"a": [{"x": 2}, {"x": 1}]}', f'{{"state": {state}}}').score == 1
+    assert final_state.check('{"a": [{"x": 2}]}', f'{{"state": {state}}}').score == 0
+    assert final_state.check('{"a": [{"x": 1}, {"x": 2}, {"x": 2}]}', f'{{"state": {state}}}').detail == "a"
+    assert final_state.check('{"a": [{"x": 1}, {"x": 2}], "b": [{}]}', f'{{"state": {state}}}').detail == "b"
     for broken in ("", "[]", '{"state": 3}'):
-        assert same_state(state, broken).kind is OutcomeKind.INVALID
+        assert final_state.check(state, broken).kind is OutcomeKind.INVALID
 
 
 def test_an_unknown_environment_is_named_with_the_known_ones():

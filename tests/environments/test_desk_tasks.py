@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from rsi.engine.chat import Dialogue
-from rsi.environments import kind, same_state
+from rsi.environments import kind
 from rsi.environments.desk import world as rows
 from rsi.environments.desk.phrasings import KEPT, PHRASINGS
 from rsi.environments.desk.tasks import KINDS, LEVELS, pool_of, task, tasks
@@ -19,6 +19,7 @@ from rsi.environments.desk.world import STATES, TEAMS
 from rsi.harness.loop import Play, Table, demonstrate
 from rsi.harness.rules import Rules
 from rsi.records import Pool, ToolCall, WorldTask
+from rsi.verifiers import final_state
 
 MANY = 1002
 FROZEN = ["w-b14029c372d05b8b", "w-22f4d0f1e47e9249", "w-7d39684809621007"]
@@ -37,7 +38,7 @@ def scored(one: WorldTask, calls: tuple[ToolCall, ...]) -> float | None:
     desk.reset(one, 0)
     for call in calls:
         desk.call(call.name, call.arguments)
-    outcome = same_state(desk.final_state(), one.expected)
+    outcome = final_state.check(desk.final_state(), one.expected)
     desk.close()
     return outcome.score
 
@@ -194,7 +195,7 @@ def test_every_family_has_many_phrasings_with_the_same_fields():
 @pytest.mark.base
 def test_prompts_and_answers_are_short_for_the_real_tokenizer(made, smollm):
     """Up to 128 tokens before the first answer, up to 24 an answer, with its end."""
-    table = Table(Dialogue(AutoTokenizer.from_pretrained(smollm)), Rules(), same_state)
+    table = Table(Dialogue(AutoTokenizer.from_pretrained(smollm)), Rules(), final_state.check)
     for pool in Pool:
         longest = sorted(made[pool], key=lambda one: len(one.request))[-20:]
         for one in (*longest, *made[pool][:20]):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from rsi.engine.chat import Dialogue
-from rsi.environments import kind, same_state
+from rsi.environments import kind
 from rsi.environments.desk.tasks import tasks
 from rsi.errors import ContractError
 from rsi.harness.episode import Speaker, Stop
@@ -17,6 +17,7 @@ from rsi.harness.loop import Play, Table, demonstrate, play
 from rsi.harness.rules import Rules, Unread
 from rsi.ports import ToolResult
 from rsi.records import ChatMessage, OutcomeKind, Pool, ToolCall, WorldTask
+from rsi.verifiers import final_state
 from tests.fakes import Cabinet, Scripted
 
 ROOMY = {"context": 8192}
@@ -46,7 +47,7 @@ def put(request: str = "Put a key into the drawer.", what: str = "key") -> World
 def one(dialogue, *answers, world=Cabinet, ended=True, **rules):
     """An episode with one cabinet, and the sampler that played it."""
     sampler = Scripted(dialogue, {0: answers}, ended)
-    table = Table(dialogue, Rules(**{**ROOMY, **rules}), same_state)
+    table = Table(dialogue, Rules(**{**ROOMY, **rules}), final_state.check)
     return play([Play(put(), 5, world)], table, sampler, None)[0], sampler
 
 
@@ -142,7 +143,7 @@ def test_an_environment_that_raises_is_an_error_without_reward(dialogue, method)
     sampler = Scripted(dialogue, {0: answers} if method == "reset" else {0: answers, 1: answers})
     plays = [Play(put(f"Request {at}."), at, lambda at=at: worlds[at]) for at in range(2)]
 
-    broken, whole = play(plays, Table(dialogue, Rules(**ROOMY), same_state), sampler, None)
+    broken, whole = play(plays, Table(dialogue, Rules(**ROOMY), final_state.check), sampler, None)
 
     assert (broken.stop, broken.outcome.kind, broken.reward) == (Stop.CRASH, OutcomeKind.ERROR, None)
     assert broken.outcome.detail == f"RuntimeError: {method} broke"
@@ -189,7 +190,7 @@ def test_an_answer_cut_off_at_its_bound_is_closed_by_tokens_that_are_not_trained
 def test_episodes_side_by_side_are_the_episodes_alone(dialogue):
     """Order, company and when the others end change nothing; seeds differ by turn and by episode."""
     texts = {0: ["put(a)", "put(b)", "done"], 1: ["put(key) done"], 2: ["prose", "put(key) done"]}
-    table = Table(dialogue, Rules(**ROOMY), same_state)
+    table = Table(dialogue, Rules(**ROOMY), final_state.check)
     plays = [Play(put(f"Request {at}."), at, Cabinet) for at in texts]
     sampler = Scripted(dialogue, texts)
 
@@ -222,7 +223,7 @@ def test_a_result_is_bounded_and_cannot_open_a_turn(dialogue):
 def test_whatever_is_said_the_loop_ends_with_a_result(dialogue, answers):
     """Never an exception, never a crash of the desk."""
     task = tasks(1, 3, Pool.TRAIN)[0]
-    table = Table(dialogue, Rules(**ROOMY), same_state)
+    table = Table(dialogue, Rules(**ROOMY), final_state.check)
     episode = play([Play(task, 0, kind("desk").open)], table, Scripted(dialogue, {0: answers}), None)[0]
 
     assert episode.stop is not Stop.CRASH
@@ -250,18 +251,18 @@ def test_whatever_is_said_the_loop_ends_with_a_result(dialogue, answers):
 def test_a_hostile_answer_changes_nothing(dialogue, answer):
     """Long, nested, injected or out of range: an error is told, and the world is as it was."""
     task = next(one for one in tasks(9, 3, Pool.TRAIN) if one.level == 3)
-    table = Table(dialogue, Rules(context=100_000, turns=2), same_state)
+    table = Table(dialogue, Rules(context=100_000, turns=2), final_state.check)
     sampler = Scripted(dialogue, {0: [answer, "done"]})
     episode = play([Play(task, 0, kind("desk").open)], table, sampler, None)[0]
 
     assert episode.stop in (Stop.DONE, Stop.TURNS)
-    assert same_state(episode.state, f'{{"state": {task.world}}}').score == 1.0
+    assert final_state.check(episode.state, f'{{"state": {task.world}}}').score == 1.0
     assert episode.turns[2].text.startswith("error: ")
 
 
 def test_a_demonstration_is_the_oracle_in_the_same_tokens(dialogue):
     """As `play` would have it from a model that says just that, but for the log-probs."""
-    table = Table(dialogue, Rules(**ROOMY), same_state)
+    table = Table(dialogue, Rules(**ROOMY), final_state.check)
     for task in tasks(6, 11, Pool.TRAIN):
         played = Play(task, 2, kind("desk").open)
         shown = demonstrate(played, table)
@@ -276,4 +277,4 @@ def test_an_oracle_with_more_turns_than_the_rules_allow_is_refused(dialogue):
     """Rather than shown half."""
     task = next(one for one in tasks(30, 1, Pool.TRAIN) if len(one.oracle) == 3)
     with pytest.raises(ContractError, match="has 3 turns; the rules allow 2"):
-        demonstrate(Play(task, 0, kind("desk").open), Table(dialogue, Rules(turns=2), same_state))
+        demonstrate(Play(task, 0, kind("desk").open), Table(dialogue, Rules(turns=2), final_state.check))

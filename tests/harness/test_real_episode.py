@@ -4,11 +4,12 @@ import pytest
 
 from rsi.engine.chat import Dialogue
 from rsi.engine.local import LocalEngine
-from rsi.environments import kind, same_state
+from rsi.environments import kind
 from rsi.harness.episode import Speaker, Stop
 from rsi.harness.loop import Play, Table, play
 from rsi.harness.rules import Rules
 from rsi.records import Pool
+from rsi.verifiers import final_state
 
 pytestmark = pytest.mark.base
 
@@ -18,7 +19,7 @@ def test_the_sampled_tokens_have_the_log_probs_of_the_conversation_they_stand_in
     import torch
 
     engine = LocalEngine(smollm, "b" * 64)
-    table = Table(Dialogue(engine.tokenizer), Rules(turns=2, answer_tokens=6), same_state)
+    table = Table(Dialogue(engine.tokenizer), Rules(turns=2, answer_tokens=6), final_state.check)
     plays = [Play(task, 7, kind("desk").open) for task in kind("desk").tasks(2, 1, Pool.TRAIN)]
 
     episodes = play(plays, table, engine, None)

@@ -221,7 +221,7 @@ def test_what_a_bank_holds_stays_and_is_named(both: Home) -> None:
         for task in ("t-kept", "t-loose"):
             connection.execute(
                 "insert into tasks values ('2026-01-01', $task, 'route', '[]', 'choice', 'L1', null, [$uid], 'made', "
-                "'', '', '', [], '{}', 0, 0, 'own')",
+                "'', '', '', '', [], '{}', 0, 0, 'own')",
                 {"task": task, "uid": uid},
             )
         connection.execute(

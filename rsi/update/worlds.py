@@ -1,0 +1,152 @@
+"""Rollouts of several turns in a small world: tokens in, tokens out.
+
+What the actor sampled is trained on as it was sampled; the prompt is captured, and what tools said is read with a graph
+but masked. A rollout whose world crashed is tried once more in a fresh one; where it crashes again its group fails and
+says nothing, since a group is never trimmed.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+
+from rsi.environments import kind
+from rsi.harness.episode import Episode, Speaker, Stop
+from rsi.harness.loop import Play, Table, demonstrate, play
+from rsi.ids import digest
+from rsi.records import OutcomeKind, Task, WorldTask
+from rsi.settings import Update
+from rsi.tasks.worlds import world_of
+from rsi.update.actor import Actor
+from rsi.update.learner import Learner
+from rsi.update.practice import Groups
+from rsi.update.prefix import Captured, capture
+from rsi.update.scoring import Decoder, full, passes, replayed
+
+
+class Worlds:
+    """`rsi.update.practice.Practice` of tasks in worlds."""
+
+    def __init__(self, model: Learner, actor: Actor, table: Table, settings: Update, base: str) -> None:
+        """Try tasks with the actor's engine under the rules of `table`; `base` is the base model's digest."""
+        self._model, self._actor, self._table = model, actor, table
+        self._settings, self._base = settings, base
+
+    @property
+    def longest(self) -> int:
+        """Most tokens that an episode may sample."""
+        return self._table.rules.turns * self._table.rules.answer_tokens
+
+    def draw(self, tasks: Sequence[Task], step: int) -> "DrawnEpisodes":
+        """Play each task as often as a group is large, with the weights as they are now."""
+        adapter = self._actor.follow(self._model, self._base)
+        plays = [
+            _play(world_of(task), f"{self._settings.seed}:{step}:{sample}")
+            for task in tasks
+            for sample in range(self._settings.samples)
+        ]
+        episodes = list(play(plays, self._table, self._actor, adapter))
+        again = [place for place, one in enumerate(episodes) if one.stop is Stop.CRASH]
+        for place, one in zip(
+            again, play([plays[place] for place in again], self._table, self._actor, adapter), strict=True
+        ):
+            episodes[place] = one
+        rolled = [Rolled.of(one) for one in episodes]
+        return DrawnEpisodes(
+            self._model.decoder, self._settings, rolled, _groups(episodes, rolled, len(tasks), len(again))
+        )
+
+    def show(self, tasks: Sequence[Task]) -> "DrawnEpisodes":
+        """The solution of each task, played."""
+        episodes = [demonstrate(_play(world_of(task), "shown"), self._table) for task in tasks]
+        rolled = [Rolled.of(one) for one in episodes]
+        return DrawnEpisodes(
+            self._model.decoder, self._settings, rolled, _groups(episodes, rolled, len(tasks), 0)
+        )
+
+
+class Rolled(NamedTuple):
+    """An episode as the learner reads it."""
+
+    prompt: tuple[int, ...]
+    response: tuple[int, ...]
+    """All behind the prompt, up to the last sampled token."""
+    mask: tuple[bool, ...]
+    logprobs: tuple[float, ...]
+    """Of the response's tokens under the actor; 0 where it did not sample."""
+
+    @classmethod
+    def of(cls, episode: Episode) -> "Rolled":
+        """Cut an episode; one without an answer has an empty response."""
+        start = episode.turns[0].end if episode.turns else 0
+        sampled = episode.mask
+        end = max((at + 1 for at, one in enumerate(sampled) if one), default=start)
+        drawn = iter(episode.logprobs)
+        logprobs = tuple(next(drawn) if one else 0.0 for one in sampled[start:end])
+        return cls(episode.tokens[:start], episode.tokens[start:end], sampled[start:end], logprobs)
+
+
+class DrawnEpisodes:
+    """Episodes that were played, and the policy's say on them."""
+
+    def __init__(self, model: Decoder, settings: Update, rolled: Sequence[Rolled], groups: Groups) -> None:
+        """`rolled` lie group by group, as the rows of `groups`."""
+        self.groups = groups
+        self._model, self._settings, self._rolled = model, settings, rolled
+        self._captured: dict[tuple[int, ...], Captured] = {}
+
+    def score(self, rows: Sequence[int]) -> Iterator[tuple[list[int], torch.Tensor]]:
+        """Log-probs of rows, a prompt at a time; prompts are captured by the first pass over them."""
+        by_prompt: dict[tuple[int, ...], list[int]] = {}
+        for row in rows:
+            by_prompt.setdefault(self._rolled[row].prompt, []).append(row)
+        for prompt, ones in by_prompt.items():
+            lengths = [len(self._rolled[row].response) for row in ones]
+            for part in passes([len(prompt)] * len(ones), lengths):
+                yield ones[part], self._padded(self._scored(prompt, ones[part]))
+
+    def _scored(self, prompt: tuple[int, ...], rows: Sequence[int]) -> torch.Tensor:
+        responses = [self._rolled[row].response for row in rows]
+        if self._settings.whole_prompt:
+            return full(self._model, [prompt] * len(rows), responses)
+        if prompt not in self._captured:
+            self._captured[prompt] = capture(self._model.body, [prompt])
+        return replayed(self._model, self._captured[prompt], [0] * len(rows), responses)
+
+    def _padded(self, found: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.pad(found, (0, self.groups.mask.shape[1] - found.shape[1]))
+
+
+def _play(task: WorldTask, seed: str) -> Play:
+    """An episode of a task; its seed has 32 bits, as every engine takes it."""
+    return Play(task, int(digest([seed, task.task_id])[:8], 16), kind(task.environment).open)
+
+
+def _groups(episodes: Sequence[Episode], rolled: Sequence[Rolled], tasks: int, crashes: int) -> Groups:
+    width = max(1, *(len(one.response) for one in rolled))
+    actor, mask = torch.zeros(len(rolled), width), torch.zeros(len(rolled), width)
+    for row, one in enumerate(rolled):
+        actor[row, : len(one.response)] = torch.tensor(one.logprobs)
+        mask[row, : len(one.response)] = torch.tensor(one.mask, dtype=torch.float32)
+    told = [one.reward for one in episodes]
+    rewards = torch.tensor([reward or 0.0 for reward in told]).view(tasks, -1)
+    failed = torch.tensor([reward is None for reward in told]).view(tasks, -1).any(dim=1)
+    rewards[failed] = 0.0
+    return Groups(
+        rewards=rewards,
+        actor=actor,
+        mask=mask,
+        outcomes=Counter[OutcomeKind](one.outcome.kind for one in episodes),
+        facts={
+            "entropy": float(-(actor * mask).sum() / mask.sum().clamp_min(1)),
+            "turns": sum(_answers(one) for one in episodes) / len(episodes),
+            "repeated": sum(one.stop is Stop.REPEATED for one in episodes) / len(episodes),
+            "crashes": float(crashes),
+            "failed_groups": float(failed.sum()),
+        },
+    )
+
+
+def _answers(episode: Episode) -> int:
+    return sum(turn.speaker is Speaker.ANSWER for turn in episode.turns)

@@ -1,0 +1,60 @@
+"""`rsi bank`: tasks in worlds, training on a bank of one's own, and banks in other trainers' columns."""
+
+import orjson
+import pyarrow.parquet as pq
+import pytest
+
+from rsi.registry import versions
+from rsi.settings import Deployment, Update
+from tests.commands.spoken import Terminal
+
+
+@pytest.fixture
+def rsi(terminal: Terminal, tiny_base) -> Terminal:
+    """A home whose version zero is the tiny base."""
+    small = Update(algorithm="sft", steps=3, prompts=2, samples=2, rank=4, alpha=8)
+    Deployment(base=str(tiny_base), update=small).write(terminal.home.deployment_file)
+    terminal.ok("init", "--base", str(tiny_base))
+    return terminal
+
+
+def test_a_bank_of_a_world_trains_a_specialist(rsi: Terminal) -> None:
+    """The candidate differs from its parent in that role alone; the next one goes on from it."""
+    made = orjson.loads(rsi.ok("bank", "make", "--environment", "desk", "--count", "12", "--json"))
+    assert 0 < made["tasks"] <= 12
+    assert "environment" in rsi.ok("bank", "show", made["bank"][:12])
+
+    asked = ["update", "--bank", made["bank"][:12], "--role", "L1", "--json"]
+    first = orjson.loads(rsi.ok(*asked))
+    second = orjson.loads(rsi.ok(*asked, "--parent", first["candidate"], "--steps", "2"))
+
+    before, after = (versions.load(rsi.home, one["candidate"]) for one in (first, second))
+    assert (first["hop"], first["role"], list(before.adapters)) == ("world", "L1", ["L1"])
+    assert after.parent == first["candidate"]
+    assert after.adapters["L1"] != before.adapters["L1"]
+
+
+def test_what_cannot_be_is_said(rsi: Terminal) -> None:
+    """An unknown world, role or bank."""
+    assert "no environment is called 'moon'" in rsi.refused("bank", "make", "--environment", "moon")
+    rsi.ok("bank", "make", "--environment", "desk", "--count", "2")
+    bank = next(rsi.home.banks.iterdir()).name
+    assert "none of the harness's roles" in rsi.refused("update", "--bank", bank, "--role", "L9")
+    assert "expected one" in rsi.refused("update", "--bank", "0000", "--role", "L1")
+
+
+@pytest.mark.parametrize("kind", ["verl", "trl", "messages"])
+def test_a_bank_is_written_for_other_trainers(rsi: Terminal, tmp_path, kind: str) -> None:
+    """A row a task; the solution of a world is in none of them."""
+    rsi.ok("bank", "make", "--environment", "desk", "--count", "4")
+    bank = next(rsi.home.banks.iterdir()).name
+    out = tmp_path / "tasks.parquet"
+
+    rsi.ok("bank", "export", str(out), "--bank", bank, "--format", kind)
+
+    rows = pq.read_table(out).to_pylist()
+    assert rows
+    assert "oracle" not in orjson.dumps(rows, default=str).decode()
+    assert "no format is called 'x'" in rsi.refused(
+        "bank", "export", str(out), "--bank", bank, "--format", "x"
+    )

@@ -15,7 +15,7 @@ from rsi.settings import Deployment, Home
 if TYPE_CHECKING:
     from rsi.context import Context
     from rsi.expand.plan import Plan
-    from rsi.records import BankManifest, Modes
+    from rsi.records import BankManifest, Modes, Task
 
 bank_app = typer.Typer(no_args_is_help=True, help="Banks of tasks.")
 
@@ -87,36 +87,54 @@ def show_manifest(home: Home, name: str) -> None:
 @bank_app.command("make")
 def bank_make(
     environment: Annotated[
-        str, typer.Option(help="World whose generator makes the tasks, for instance desk.")
-    ],
-    count: Annotated[int, typer.Option(min=1, help="Tasks to make.")] = 400,
+        str | None, typer.Option(help="A world whose generator makes the tasks, for instance desk.")
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, help="Tasks that it makes.")] = 400,
     seed: Annotated[int, typer.Option(help="Another seed, other tasks.")] = 1,
-    pool: Annotated[Pool, typer.Option(help="Which of them.")] = Pool.TRAIN,
+    pool: Annotated[Pool, typer.Option(help="Which of its tasks.")] = Pool.TRAIN,
+    bfcl: Annotated[
+        str | None,
+        typer.Option(help="In its place the training half of a BFCL file, for instance live_simple."),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """A bank of tasks in a small world, screened as a night's are; `rsi update --bank` trains on it."""
-    from rsi.environments import kind
+    """A bank without traces, screened as a night's are; `rsi update --bank` trains on those of a world."""
     from rsi.settings import contracts_dir
     from rsi.tasks import bank, heldout
     from rsi.tasks.overlap import Index
     from rsi.tasks.screen import Rules, screen
-    from rsi.tasks.worlds import task_of
 
     home = Home.find()
     deployment = Deployment.read(home.deployment_file)
-    world = kind(environment)
-    shown = world.open()
-    proposals = [task_of(one, shown) for one in world.tasks(count, seed, pool)]
+    if (environment is None) == (bfcl is None):
+        raise ContractError("say either --environment or --bfcl")
+    proposals = _of_world(environment, count, seed, pool) if environment else _of_bfcl(str(bfcl))
     known = heldout.read(contracts_dir())
-    passed = screen(proposals, Index(known.items, deployment.expand.overlap), Rules())
+    rules = Rules(licences=frozenset(deployment.expand.licences))
+    passed = screen(proposals, Index(known.items, deployment.expand.overlap), rules)
     account = bank.Account(rejected=dict(passed.rejected), screens=dict(known.digests))
-    made = bank.freeze(home, f"{environment}-{seed}", passed.tasks, account)
+    made = bank.freeze(home, f"{environment}-{seed}" if environment else str(bfcl), passed.tasks, account)
     if json:
         as_json({"bank": made, "tasks": len(passed.tasks), "refused": dict(passed.rejected)})
         return
     line(
         f"bank {made}: {len(passed.tasks)} of {len(proposals)} tasks, refused {dict(passed.rejected) or 'none'}"
     )
+
+
+def _of_world(environment: str, count: int, seed: int, pool: Pool) -> "list[Task]":
+    from rsi.environments import kind
+    from rsi.tasks.worlds import task_of
+
+    world = kind(environment)
+    shown = world.open()
+    return [task_of(one, shown) for one in world.tasks(count, seed, pool)]
+
+
+def _of_bfcl(name: str) -> "list[Task]":
+    from rsi.tasks.bfcl import halves, task_of
+
+    return [task_of(one) for one in halves(name).bank]
 
 
 @bank_app.command("export")

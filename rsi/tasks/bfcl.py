@@ -14,9 +14,11 @@ import orjson
 
 from rsi.assets import BFCL_NO_CALLS, records
 from rsi.ids import digest
-from rsi.records import ChatMessage
+from rsi.records import ChatMessage, Task
+from rsi.tasks.bank import task
 from rsi.tasks.fingerprint import fingerprint
 from rsi.tasks.overlap import HeldOut, Index
+from rsi.tasks.prompt import TOOL
 from rsi.verifiers import gold, verify
 
 ASSET = "bfcl-answers"
@@ -101,6 +103,22 @@ def halves(name: str, bound: float = BOUND) -> Halves:
     near = tuple(one.item for one in others if one.item in close)
     broken = tuple(one.item for one in found if not usable(one))
     return Halves(suite, bank, near, broken)
+
+
+def task_of(one: Exchange) -> Task:
+    """An exchange as a task of a bank; its tools are offered as every task's are."""
+    offered = [{"type": "function", "function": tool} for tool in orjson.loads(one.expected)["tools"]]
+    return task(
+        TOOL,
+        tuple(turn for turn in one.messages if turn.role != "system"),
+        VERIFIER,
+        one.expected,
+        None,
+        (),
+        "public",
+        tools=orjson.dumps(offered, option=orjson.OPT_SORT_KEYS).decode(),
+        licence="Apache-2.0",
+    )
 
 
 def _met(suite: Sequence[Exchange], others: Sequence[Exchange], bound: float) -> set[str]:

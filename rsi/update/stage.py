@@ -4,12 +4,16 @@ from collections import Counter
 
 from rsi import faults
 from rsi.context import Context, World
-from rsi.errors import QuietError
+from rsi.errors import ContractError, QuietError
 from rsi.ids import Digest
 from rsi.registry import versions
 from rsi.settings import Deployment, Home, Update
 from rsi.tasks.prompt import ROUTE
+from rsi.tasks.worlds import HOP
 from rsi.update.tonight import tonight
+
+TRAINED = (ROUTE, HOP)
+"""Hops of tasks that the trainer takes."""
 
 
 def update(context: Context, bank: Digest) -> Digest:
@@ -48,11 +52,16 @@ def train(
 
     Raises:
         QuietError: training left no adapter; the message says why.
-        ContractError: the bank has no such task.
+        ContractError: the bank has no such task, or the trainer does not take it.
     """
     from rsi.update.job import Job, collect, submit
     from rsi.update.worker import work
 
+    if hop not in TRAINED:
+        raise ContractError(
+            f"tasks of hop {hop} cannot be trained; the trainer takes {' and '.join(TRAINED)}. Write the bank for "
+            "another trainer: rsi bank export"
+        )
     before = versions.load(home, parent)
     base = world.base()
     job = Job(

@@ -4,9 +4,13 @@ import orjson
 import pyarrow.parquet as pq
 import pytest
 
+from rsi import assets
 from rsi.registry import versions
 from rsi.settings import Deployment, Update
+from rsi.tasks import bank
 from tests.commands.spoken import Terminal
+
+PULLED = next(one for one in assets.ASSETS if one.name == "bfcl-answers").folder.is_dir()
 
 
 @pytest.fixture
@@ -34,12 +38,24 @@ def test_a_bank_of_a_world_trains_a_specialist(rsi: Terminal) -> None:
     assert after.adapters["L1"] != before.adapters["L1"]
 
 
+@pytest.mark.skipif(not PULLED, reason="the asset bfcl-answers is not pulled: rsi assets pull")
+def test_a_bank_of_public_tool_calls(rsi: Terminal) -> None:
+    """The training half of a file, each with its licence; tasks that the verifier accepts its own answers of."""
+    made = orjson.loads(rsi.ok("bank", "make", "--bfcl", "live_simple", "--json"))
+    tasks = bank.load(rsi.home, made["bank"])
+
+    assert made["tasks"] == len(tasks) > 80
+    assert {(one.hop, one.licence, one.source) for one in tasks} == {("tool", "Apache-2.0", "public")}
+    refused = rsi.refused("update", "--bank", made["bank"], "--role", "L1")
+    assert "tasks of hop tool cannot be trained" in refused
+
+
 def test_what_cannot_be_is_said(rsi: Terminal) -> None:
     """An unknown world, role or bank."""
     assert "no environment is called 'moon'" in rsi.refused("bank", "make", "--environment", "moon")
     rsi.ok("bank", "make", "--environment", "desk", "--count", "2")
-    bank = next(rsi.home.banks.iterdir()).name
-    assert "none of the harness's roles" in rsi.refused("update", "--bank", bank, "--role", "L9")
+    name = next(rsi.home.banks.iterdir()).name
+    assert "none of the harness's roles" in rsi.refused("update", "--bank", name, "--role", "L9")
     assert "expected one" in rsi.refused("update", "--bank", "0000", "--role", "L1")
 
 
@@ -47,14 +63,14 @@ def test_what_cannot_be_is_said(rsi: Terminal) -> None:
 def test_a_bank_is_written_for_other_trainers(rsi: Terminal, tmp_path, kind: str) -> None:
     """A row a task; the solution of a world is in none of them."""
     rsi.ok("bank", "make", "--environment", "desk", "--count", "4")
-    bank = next(rsi.home.banks.iterdir()).name
+    name = next(rsi.home.banks.iterdir()).name
     out = tmp_path / "tasks.parquet"
 
-    rsi.ok("bank", "export", str(out), "--bank", bank, "--format", kind)
+    rsi.ok("bank", "export", str(out), "--bank", name, "--format", kind)
 
     rows = pq.read_table(out).to_pylist()
     assert rows
     assert "oracle" not in orjson.dumps(rows, default=str).decode()
     assert "no format is called 'x'" in rsi.refused(
-        "bank", "export", str(out), "--bank", bank, "--format", "x"
+        "bank", "export", str(out), "--bank", name, "--format", "x"
     )

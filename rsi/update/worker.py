@@ -83,6 +83,7 @@ def _run(place: Path, job: Job, base: Path) -> Run:
 def _worked(run: Run, progress: Progress) -> Done:
     before = learner.fingerprint(run.model)
     rows, stop = _steps(run, progress)
+    learner.settle(run.model)
     if learner.fingerprint(run.model) != before:
         raise IntegrityError(
             f"job {run.job.digest[:12]} changed the base or an adapter of another role; nothing was kept"
@@ -110,6 +111,8 @@ def _steps(run: Run, progress: Progress) -> tuple[list[Row], Stop | None]:
         if stop is not None:
             break
         rows.append(take(run.model, run.practice, settings, batch(run.tasks, settings, step), step))
+        if step + 1 > settings.steps * (1 - settings.averaged):
+            run.model.mean.add(run.model.parameters())
         with run.log.open("ab") as file:
             file.write(canonical(rows[-1]) + b"\n")
         faults.point("update.after_step")

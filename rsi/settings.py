@@ -297,6 +297,8 @@ class Update(_Section):
     correction: Correction = Correction(rule=Rule.TOPR, level=Level.SEQUENCE)
     budget: Budget = Budget()
     guard: Guard = Guard()
+    averaged: float = Field(0.5, ge=0, lt=1)
+    """Share of the steps, the last ones, over which weights are averaged; 0 takes the last step's."""
     checkpoint_every: int = Field(20, ge=1)
     seed: int = 17
 

@@ -6,7 +6,7 @@ Nothing but the trained adapter may change: base and frozen adapters are hashed 
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,12 +25,36 @@ TRAINED = "trained"
 """Name of the trained adapter in memory; also the name that PEFT's parameter names carry."""
 
 
+class Mean:
+    """The running mean of the trained weights over some steps: what is exported where it was taken.
+
+    Averaging over the late steps of a run finds flatter weights than the last step has (stochastic weight averaging,
+    arXiv 1803.05407).
+    """
+
+    def __init__(self) -> None:
+        """Of no step yet."""
+        self.steps = 0
+        self.weights: dict[str, torch.Tensor] = {}
+
+    def add(self, parameters: Iterable[tuple[str, torch.Tensor]]) -> None:
+        """Take in the weights as they are now."""
+        self.steps += 1
+        for name, one in parameters:
+            now = one.detach()
+            if self.steps == 1:
+                self.weights[name] = now.clone()
+            else:
+                self.weights[name].lerp_(now, 1 / self.steps)
+
+
 class Learner(NamedTuple):
     """A model in training."""
 
     model: PeftModel
     decoder: Decoder
     optimizer: torch.optim.AdamW
+    mean: "Mean"
 
     def parameters(self) -> list[tuple[str, torch.nn.Parameter]]:
         """The trained parameters by name, in a fixed order."""
@@ -61,7 +85,15 @@ def build(
     inner = model.get_base_model()
     trained = [one for _, one in sorted(model.named_parameters()) if one.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=settings.learning_rate, weight_decay=0.0)
-    return Learner(model, Decoder(inner.get_decoder(), inner.get_output_embeddings()), optimizer)
+    return Learner(model, Decoder(inner.get_decoder(), inner.get_output_embeddings()), optimizer, Mean())
+
+
+def settle(learner: Learner) -> None:
+    """Put the mean of the weights in their place, where one was taken."""
+    with torch.no_grad():
+        for name, one in learner.parameters():
+            if learner.mean.steps:
+                one.copy_(learner.mean.weights[name])
 
 
 def fingerprint(learner: Learner) -> str:
@@ -82,7 +114,7 @@ def _untrained(learner: Learner) -> Iterator[tuple[str, torch.Tensor]]:
 
 def save_checkpoint(target: Path, learner: Learner, step: int) -> None:
     """Keep weights and optimiser moments of `step` finished steps; the folder is whole or absent."""
-    tensors: dict[str, torch.Tensor] = {}
+    tensors = {f"mean.{name}": one for name, one in learner.mean.weights.items()}
     for name, one in learner.parameters():
         tensors[f"weight.{name}"] = one.detach().clone()
         for key, value in learner.optimizer.state[one].items():
@@ -90,7 +122,7 @@ def save_checkpoint(target: Path, learner: Learner, step: int) -> None:
 
     def fill(folder: Path) -> None:
         save_file(tensors, folder / "state.safetensors")
-        (folder / "state.json").write_bytes(canonical({"step": step}))
+        (folder / "state.json").write_bytes(canonical({"step": step, "mean": learner.mean.steps}))
 
     publish_folder(target, fill)
 
@@ -104,6 +136,10 @@ def load_checkpoint(folder: Path, learner: Learner) -> int:
             one.copy_(tensors[f"weight.{name}"])
             keys = [key for key in ("step", "exp_avg", "exp_avg_sq") if f"{key}.{name}" in tensors]
             learner.optimizer.state[one] = {key: tensors[f"{key}.{name}"] for key in keys}
+    learner.mean.steps = int(said["mean"])
+    learner.mean.weights = {
+        name.removeprefix("mean."): one for name, one in tensors.items() if name.startswith("mean.")
+    }
     return int(said["step"])
 
 

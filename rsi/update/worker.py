@@ -113,6 +113,7 @@ def _worlds(
 def _worked(run: Run, progress: Progress) -> Done:
     before = learner.fingerprint(run.model)
     rows, stop = _steps(run, progress)
+    learner.settle(run.model)
     if learner.fingerprint(run.model) != before:
         raise IntegrityError(
             f"job {run.job.digest[:12]} changed the base or an adapter of another role; nothing was kept"
@@ -141,6 +142,8 @@ def _steps(run: Run, progress: Progress) -> tuple[list[Row], Stop | None]:
             break
         learn = imitate if settings.algorithm is Algorithm.SFT else take
         rows.append(learn(run.model, run.practice, settings, batch(run.tasks, settings, step), step))
+        if step + 1 > settings.steps * (1 - settings.averaged):
+            run.model.mean.add(run.model.parameters())
         with run.log.open("ab") as file:
             file.write(canonical(rows[-1]) + b"\n")
         faults.point("update.after_step")

@@ -8,13 +8,14 @@ from collections import Counter
 import orjson
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from rsi.errors import BusyError, ContractError, IntegrityError, RefusedError
 from rsi.ports import silent
 from rsi.records import Outcome, OutcomeKind
 from rsi.registry import adapters
 from rsi.store.locks import hold
-from rsi.update import worker
+from rsi.update import learner, worker
 from rsi.update.batches import batch
 from rsi.update.job import collect, submit
 from rsi.update.worker import work
@@ -227,3 +228,29 @@ def test_a_folder_with_other_tasks_is_not_worked_on(home, tiny_base):
     (place / "tasks.parquet").write_bytes(b"x")
     with pytest.raises(IntegrityError, match="is not bank"):
         work(place, tiny_base, silent)
+
+
+def test_what_is_kept_is_the_mean_over_the_last_steps(home, tiny_base):
+    """Of the share that the settings name, by a resumed run as well; 0 keeps the last step's weights."""
+    kept = []
+
+    def look(*_):
+        kept.append({name: one.detach().clone() for name, one in current[0].parameters()})
+
+    current = []
+    real = learner.build
+
+    def build(*given):
+        current[:] = [real(*given)]
+        return current[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rsi.update.learner.build", build)
+        end = trained(home, tiny_job(home, tiny_base, averaged=0.5), tiny_base, look)
+    weights = load_file(adapters.folder(home, end.adapter) / "adapter_model.safetensors")
+
+    assert len(kept) == 6
+    for name, one in weights.items():
+        steps = [step[name.replace(".weight", f".{learner.TRAINED}.weight")] for step in kept[3:]]
+        assert torch.allclose(one, torch.stack(steps).mean(dim=0), atol=1e-6)
+    assert trained(home, tiny_job(home, tiny_base, averaged=0.0), tiny_base).adapter != end.adapter

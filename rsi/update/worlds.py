@@ -21,8 +21,8 @@ from rsi.tasks.worlds import world_of
 from rsi.update.actor import Actor
 from rsi.update.learner import Learner
 from rsi.update.practice import Groups
-from rsi.update.prefix import Captured, capture
-from rsi.update.scoring import Decoder, full, passes, replayed
+from rsi.update.responses import Responses
+from rsi.update.scoring import Decoder
 
 
 class Worlds:
@@ -93,26 +93,13 @@ class DrawnEpisodes:
     def __init__(self, model: Decoder, settings: Update, rolled: Sequence[Rolled], groups: Groups) -> None:
         """`rolled` lie group by group, as the rows of `groups`."""
         self.groups = groups
-        self._model, self._settings, self._rolled = model, settings, rolled
-        self._captured: dict[tuple[int, ...], Captured] = {}
+        said = [(one.prompt, one.response) for one in rolled]
+        self._responses = Responses(model, said, whole_prompt=settings.whole_prompt)
 
     def score(self, rows: Sequence[int]) -> Iterator[tuple[list[int], torch.Tensor]]:
-        """Log-probs of rows, a prompt at a time; prompts are captured by the first pass over them."""
-        by_prompt: dict[tuple[int, ...], list[int]] = {}
-        for row in rows:
-            by_prompt.setdefault(self._rolled[row].prompt, []).append(row)
-        for prompt, ones in by_prompt.items():
-            lengths = [len(self._rolled[row].response) for row in ones]
-            for part in passes([len(prompt)] * len(ones), lengths):
-                yield ones[part], self._padded(self._scored(prompt, ones[part]))
-
-    def _scored(self, prompt: tuple[int, ...], rows: Sequence[int]) -> torch.Tensor:
-        responses = [self._rolled[row].response for row in rows]
-        if self._settings.whole_prompt:
-            return full(self._model, [prompt] * len(rows), responses)
-        if prompt not in self._captured:
-            self._captured[prompt] = capture(self._model.body, [prompt])
-        return replayed(self._model, self._captured[prompt], [0] * len(rows), responses)
+        """Log-probs of rows; prompts are captured by the first pass over them."""
+        for part, found in self._responses.score(rows):
+            yield part, self._padded(found)
 
     def _padded(self, found: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.pad(found, (0, self.groups.mask.shape[1] - found.shape[1]))

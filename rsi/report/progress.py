@@ -1,6 +1,7 @@
 """Progress of long work for a person: how far, how it goes, how long it will take; a bar in a terminal."""
 
 import atexit
+import re
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,6 +13,9 @@ from rsi.report.words import duration, inert_terminal
 
 err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 """Where progress and warnings go."""
+
+
+_TOLD = re.compile(r"(.+?): (\d+) of (\d+)(?: \((.*)\))?(?:, [^()]+ left)?", re.DOTALL)
 
 
 class _Began(NamedTuple):
@@ -41,6 +45,12 @@ def told(what: str, done: int, total: int, note: str = "", left: float | None = 
     """``update: 12 of 160 (reward 0.52), 4 min left``."""
     noted = f" ({note})" if note else ""
     return f"{what}: {done} of {total}{noted}" + ("" if left is None else f", {duration(left)} left")
+
+
+def heard(description: str) -> tuple[str, int, int, str] | None:
+    """What a text of `told` says: what, done, total and note; None for another text."""
+    said = _TOLD.fullmatch(description)
+    return (said[1], int(said[2]), int(said[3]), said[4] or "") if said else None
 
 
 class TerminalProgress:

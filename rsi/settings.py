@@ -317,6 +317,15 @@ class NightRules(_Section):
     """How long an approval waits."""
 
 
+class Workers(_Section):
+    """Where the nightly flow has its jobs worked on; what comes out of them is the same anywhere."""
+
+    pool: str = ""
+    """Prefect work pool; empty for the flow's own process, where the command line trains as well."""
+    store: str = ""
+    """fsspec URL under which jobs lie for the workers (``s3://bucket/jobs``); empty where they share this home."""
+
+
 class Serve(_Section):
     """The gateway."""
 
@@ -349,6 +358,7 @@ class Deployment(_Section):
     expand: Expand = Expand()
     update: Update = Update()
     night: NightRules = NightRules()
+    workers: Workers = Workers()
     serve: Serve = Serve()
 
     def contract_of(self, role: str | None) -> str:
@@ -358,7 +368,7 @@ class Deployment(_Section):
     @property
     def digest(self) -> Digest:
         """SHA-256 of the settings that decide what a night does."""
-        return digest(self.model_dump(mode="json", exclude={"serve", "approvers", "redaction"}))
+        return digest(self.model_dump(mode="json", exclude={"serve", "approvers", "redaction", "workers"}))
 
     @classmethod
     def read(cls, path: Path) -> "Deployment":

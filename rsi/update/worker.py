@@ -29,6 +29,7 @@ from rsi.ports import Progress
 from rsi.records import Outcome, Task
 from rsi.registry import adapters
 from rsi.registry.promote import probe_prompts
+from rsi.report.progress import TerminalProgress
 from rsi.settings import quiet_dependencies
 from rsi.store.files import publish_folder, write_whole
 from rsi.store.locks import hold
@@ -195,27 +196,33 @@ def _export(run: Run) -> str:
     return adapters.name_of(publish_folder(run.place / "adapter", fill))
 
 
+def base_of(job: Job, said: str | None = None) -> Path:
+    """Folder of the base model that a job names, or of the one said, if that is the same.
+
+    Raises:
+        ContractError: it is another one.
+    """
+    base, digest = base_folder(said or job.base_name)
+    if digest != job.base:
+        raise ContractError(f"{base} is base {digest[:12]}, the job trains on {job.base[:12]}")
+    return base
+
+
 def main() -> None:
-    """Work on the job in a folder; exit codes are those of `rsi.errors`."""
+    """Work on a job; exit codes are those of `rsi.errors`."""
+    from rsi.update.remote import work_on
+
     quiet_dependencies()
     parser = argparse.ArgumentParser(prog="python -m rsi.update.worker", description=__doc__)
-    parser.add_argument("job", type=Path, help="the job's folder")
+    parser.add_argument("job", help="the job's folder, or an fsspec URL such as s3://bucket/job")
     parser.add_argument("--base", help="folder of the base model; the asset that the job names without it")
     said = parser.parse_args()
     try:
-        job = jobs.read(said.job)
-        base, digest = base_folder(said.base or job.base_name)
-        if digest != job.base:
-            raise ContractError(f"{base} is base {digest[:12]}, the job trains on {job.base[:12]}")
-        end = work(said.job, base, _told)
+        end = work_on(said.job, said.base, TerminalProgress())
     except RsiError as error:
         print(f"rsi: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     print(f"adapter {end.adapter}: {end.ended}" if end.adapter else f"no adapter: {end.ended}")
-
-
-def _told(what: str, done: int, total: int, note: str = "") -> None:
-    print(f"{what}: {done} of {total} ({note})", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import Literal
 import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rsi.algorithm import Algorithm, Budget, Correction, Guard, Level, Objective, Rule
+from rsi.algorithm import Algorithm, Budget, Correction, Guard, Keep, Level, Objective, Rule
 from rsi.errors import ContractError
 from rsi.ids import Digest, digest
 from rsi.records import Origin
@@ -293,10 +293,13 @@ class Update(_Section):
     measured a mean difference of 3.1 nats after 4 steps, 0.03 after 2."""
     whole_prompt: bool = False
     """Whether gradients flow through the prompt as well; costs time and memory by its length."""
+    retries: int = Field(1, ge=0, le=10)
+    """How often a rollout whose world crashed or hung is tried again, in a fresh world, before its group fails."""
     objective: Objective = Objective()
     correction: Correction = Correction(rule=Rule.TOPR, level=Level.SEQUENCE)
     budget: Budget = Budget()
     guard: Guard = Guard()
+    keep: Keep = Keep()
     averaged: float = Field(0.5, ge=0, lt=1)
     """Share of the steps, the last ones, over which weights are averaged; 0 takes the last step's."""
     checkpoint_every: int = Field(20, ge=1)

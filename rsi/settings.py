@@ -9,7 +9,6 @@ import os
 import secrets
 import tomllib
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
@@ -19,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rsi.algorithm import Algorithm, Budget, Correction, Guard, Keep, Level, Objective, Rule
 from rsi.errors import ContractError
 from rsi.ids import Digest, digest
-from rsi.records import Origin
+from rsi.intake import Redaction, Splits, Traces
 from rsi.store.files import write_whole
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -156,46 +155,6 @@ class Home:
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Traces(_Section):
-    """Which traces discover reads."""
-
-    origins: tuple[Origin, ...] = (Origin.TRAFFIC,)
-    namespace: str = "default"
-    """Prefix of the ids of what is ingested."""
-
-
-class Splits(_Section):
-    """Shares of conversations set aside at ingest; the rest is train."""
-
-    dev: float = Field(0.0, ge=0, lt=1)
-    gate: float = Field(0.05, ge=0, lt=1)
-    vault: float = Field(0.05, ge=0, lt=1)
-
-
-class Kind(StrEnum):
-    """What redaction looks for; the name stands in the pseudonym."""
-
-    KEY = "key"
-    """API keys, tokens and private keys of well-known shapes, and what follows Bearer or Basic."""
-    PASSWORD = "password"
-    """Values of fields named password, secret, api_key and the like, and passwords in URLs."""
-    EMAIL = "email"
-    PHONE = "phone"
-    CARD = "card"
-    """Payment card numbers."""
-
-
-class Redaction(_Section):
-    """What is replaced by pseudonyms before anything is stored."""
-
-    enabled: bool = True
-    allow: tuple[str, ...] = ()
-    """Values that stay: exact, or patterns such as ``*@example.com``."""
-    kinds: tuple[Kind, ...] = tuple(Kind)
-    keep_raw: bool = False
-    """Whether the raw text stays as it came."""
 
 
 class Discover(_Section):

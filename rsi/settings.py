@@ -175,6 +175,14 @@ class Generator(_Section):
     max_tokens: int = Field(400, ge=1)
 
 
+class Judging(_Section):
+    """The model behind the verifier `judge`, on an OpenAI-compatible server."""
+
+    url: str = ""
+    """Its address; empty for none: tasks and suites that need a judge are then refused."""
+    model: str = ""
+
+
 class Research(_Section):
     """AutoResearch: probes around the tasks of failure modes, run on the version in service."""
 
@@ -317,6 +325,7 @@ class Deployment(_Section):
     redaction: Redaction = Redaction()
     discover: Discover = Discover()
     research: Research = Research()
+    judge: Judging = Judging()
     expand: Expand = Expand()
     update: Update = Update()
     night: NightRules = NightRules()

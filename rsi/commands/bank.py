@@ -102,7 +102,7 @@ def bank_make(
     from rsi.settings import contracts_dir
     from rsi.tasks import bank, heldout
     from rsi.tasks.overlap import Index
-    from rsi.tasks.screen import Rules, screen
+    from rsi.tasks.screen import Rules, judging, screen
 
     home = Home.find()
     deployment = Deployment.read(home.deployment_file)
@@ -110,7 +110,7 @@ def bank_make(
         raise ContractError("say either --environment or --bfcl")
     proposals = _of_world(environment, count, seed, pool) if environment else _of_bfcl(str(bfcl))
     known = heldout.read(contracts_dir())
-    rules = Rules(licences=frozenset(deployment.expand.licences))
+    rules = Rules(licences=frozenset(deployment.expand.licences), verifiers=judging(deployment))
     passed = screen(proposals, Index(known.items, deployment.expand.overlap), rules)
     account = bank.Account(rejected=dict(passed.rejected), screens=dict(known.digests))
     made = bank.freeze(home, f"{environment}-{seed}" if environment else str(bfcl), passed.tasks, account)

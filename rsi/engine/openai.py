@@ -23,6 +23,11 @@ Answer = TypeVar("Answer")
 Turn = dict[str, str]
 
 
+def endpoint(url: str) -> str:
+    """Where a server's API lies, whether its address says so or not: it ends in ``/v1``."""
+    return f"{url.rstrip('/').removesuffix('/v1')}/v1"
+
+
 class OpenAIEngine:
     """`rsi.ports.Engine` over HTTP: TransientError when the server is away, ContractError when it refuses."""
 

@@ -28,6 +28,7 @@ from rsi.report.evidence import Baseline, Evidence, MetricsRow
 from rsi.report.page import page
 from rsi.settings import Home, contracts_dir
 from rsi.store.files import publish_folder
+from rsi.verifiers import VERIFIERS, Verifiers
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ def gate(
     anchor: Version | None = None,
     progress: Progress = silent,
     dialogue: Callable[[], Dialogue] = unspoken,
+    verifiers: Verifiers = VERIFIERS,
     contracts: Path | None = None,
     resolve: Resolve = assets.resolve,
 ) -> Verdict:
@@ -66,6 +68,7 @@ def gate(
         harness_of: the harness with a digest.
         anchor: the version that the contract's `anchor` names; needed exactly when it names one.
         dialogue: how the base writes a conversation that grows; asked for by suites that are played.
+        verifiers: the table, its judge bound to a model where a suite is judged by one.
         contracts: the contracts folder, by default that of the settings.
         resolve: text of a public item, by default `rsi.assets.resolve`.
 
@@ -83,7 +86,16 @@ def gate(
     suites = {name: load(name, pin, root, resolve) for name, pin in contract.pins.items()}
     _check_anchor(contract, anchor)
     scorecard = evaluate(
-        contract, suites, champion, candidate, engine, harness_of, progress, anchor, dialogue=dialogue
+        contract,
+        suites,
+        champion,
+        candidate,
+        engine,
+        harness_of,
+        progress,
+        anchor,
+        dialogue=dialogue,
+        verifiers=verifiers,
     )
     verdict = judge(contract, scorecard, night, role)
     before, after = harness_of(champion.harness), harness_of(candidate.harness)

@@ -19,6 +19,7 @@ from rsi.settings import Home
 from rsi.store.ledger import Ledger
 from rsi.tasks import bank
 from rsi.tasks.screen import request_of
+from rsi.verifiers import with_judge
 
 
 def judge(context: Context, candidate: Digest) -> Digest:
@@ -55,6 +56,7 @@ def judge(context: Context, candidate: Digest) -> Digest:
         anchor=anchor,
         progress=world.progress,
         dialogue=lambda: _dialogue(world.base().folder),
+        verifiers=with_judge(world.judge()),
     )
     return verdict.digest
 

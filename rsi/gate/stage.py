@@ -4,6 +4,7 @@ import orjson
 
 from rsi.context import Context
 from rsi.errors import RefusedError
+from rsi.gate.budget import Books
 from rsi.gate.contract import read
 from rsi.gate.gate import Story, gate
 from rsi.harness import hcp
@@ -49,6 +50,7 @@ def judge(context: Context, candidate: Digest) -> Digest:
         night=context.start.night,
         story=_story(context, after),
         anchor=anchor,
+        account=Books(home, world.clock, context.start.night),
         progress=world.progress,
     )
     return verdict.digest

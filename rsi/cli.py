@@ -15,6 +15,7 @@ from rsi.commands import (
     assets,
     bank,
     dashboards,
+    gate,
     ingest,
     loop,
     mode_labels,
@@ -53,7 +54,6 @@ for _command in (
     loop.discover,
     loop.expand,
     loop.update,
-    loop.gate,
     versions.approve,
     versions.promote,
     versions.rollback,
@@ -69,6 +69,7 @@ for _command in (
 ):
     app.command()(_command)
 for _name, _group in {
+    "gate": gate.gate_app,
     "assets": assets.assets_app,
     "traces": traces.traces_app,
     "quarantine": quarantine.quarantine_app,

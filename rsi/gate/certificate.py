@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from rsi.gate.clauses import Tail
 from rsi.gate.contract import Contract
 from rsi.gate.scorecard import Scorecard, paired
 from rsi.gate.suites import Suite
@@ -42,6 +43,7 @@ def certify(
 ) -> Certificate:
     """The certificate of a verdict; the same inputs give the same one, however often the question was begun."""
     seen = paired(scorecard.of(contract.target.suite))
+    tail = Tail.EXACT if contract.budget else Tail.MID
     test = sign_flip(seen.sums) if seen.clustered else mcnemar(seen.wins, seen.losses)
     n, budget = seen.total.n, contract.budget
     capital = None if seen.clustered or not n else float(log_capital(seen.wins, seen.losses))
@@ -64,8 +66,8 @@ def certify(
         b=seen.wins,
         c=seen.losses,
         clusters=len(seen.sizes),
-        test="sign flips of clusters, mid-p" if seen.clustered else "McNemar, mid-p",
-        p=_short(test.mid_p) if n else None,
+        test=f"{'sign flips of clusters' if seen.clustered else 'McNemar'}, {tail.value}",
+        p=_short(tail.p(test)) if n else None,
         capital=_short(capital),
         alpha=_rounded(allowance.alpha),
         spent=_rounded(spent),

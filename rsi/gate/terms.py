@@ -41,7 +41,10 @@ class Correction(StrEnum):
 
 
 class Budget(Record):
-    """How often the target suite may be asked, and the error that all its questions may cost together."""
+    """How often the target suite may be asked, and the error that all its questions may cost together.
+
+    Under a budget the test of the gain is the exact one: a sum of levels that are kept only about is no promise.
+    """
 
     items: Items
     alpha: Level = 0.05

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from rsi.errors import IntegrityError
-from rsi.gate.clauses import Finding, accuracy, gain, noninferiority, range_of
+from rsi.gate.clauses import Finding, Tail, accuracy, gain, noninferiority, range_of
 from rsi.gate.contract import Contract, Guard, Target
 from rsi.gate.noise import floor
 from rsi.gate.scorecard import MISSING, Assume, Scorecard
@@ -74,7 +74,8 @@ def judge(
 def _measured(contract: Contract, scorecard: Scorecard, alpha: float, itself: Results) -> list[Clause]:
     results = scorecard.of(contract.target.suite)
     target = contract.target.model_copy(update={"alpha": alpha})
-    clauses = _target(target, results, labelled=scorecard.asked[0].hop == "route")
+    tail = Tail.EXACT if contract.budget else Tail.MID
+    clauses = _target(target, results, tail, labelled=scorecard.asked[0].hop == "route")
     if (noise := contract.noise) is not None:
         clauses.append(
             _settled(
@@ -116,7 +117,7 @@ def whole(clauses: Sequence[Clause]) -> Judgement:
     return Judgement.PASS if said == {Judgement.PASS} else Judgement.CANNOT_TELL
 
 
-def _target(target: Target, results: Results, labelled: bool) -> list[Clause]:
+def _target(target: Target, results: Results, tail: Tail, labelled: bool) -> list[Clause]:
     hard = [result for result in results if result.hard and result.source == OWN]
     labels = _settled(
         "target_labels",
@@ -125,7 +126,7 @@ def _target(target: Target, results: Results, labelled: bool) -> list[Clause]:
     )
     return [
         _size("target_size", results, target.min_items),
-        _settled("target_gain", results, lambda assume: gain(results, target, assume)),
+        _settled("target_gain", results, lambda assume: gain(results, target, assume, tail)),
         _settled(
             "target_accuracy",
             results,

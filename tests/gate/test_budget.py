@@ -3,11 +3,9 @@
 from pathlib import Path
 
 import pytest
-import tomlkit
 
 from rsi.errors import ContractError, RefusedError
 from rsi.gate.budget import Books
-from rsi.gate.contract import read
 from rsi.gate.gate import gate
 from rsi.questions import Ask, Certificate
 from rsi.records import Judgement, LedgerRecord, Verdict, Version
@@ -27,19 +25,13 @@ from tests.gate.made import (
     answers_right,
     harness_of,
     routes_right,
+    with_tables,
     world,
 )
 from tests.made import FixedClock
 
 REUSED = {"items": "reused", "questions": 6, "accepts": 2, "starts": 2, "alpha": 0.05}
 FRESH = {"items": "fresh", "questions": 3, "alpha": 0.06}
-
-
-def with_tables(made: World, **tables: object) -> World:
-    """The same suites under a contract that says more."""
-    path = made.root / "gate/made/v1.toml"
-    path.write_text(tomlkit.dumps({**tomlkit.parse(path.read_text()).unwrap(), **tables}))
-    return World(made.root, read("made/v1", made.root))
 
 
 @pytest.fixture

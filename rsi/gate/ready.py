@@ -108,7 +108,7 @@ def _target(wanted: Power, n: int, alpha: float) -> Clause:
 
 def _guard(wanted: Power, guard: Guard, n: int, shared: int) -> Clause:
     """Whether a candidate as good as the champion would be cleared, at the strictest level that Holm may want."""
-    found = noninferior_power(n, wanted.discordance, guard.margin, guard.alpha / shared)
+    found = noninferior_power(n, wanted.guard_discordance, guard.margin, guard.alpha / shared)
     enough = found >= wanted.power
     text = (
         f"{plural(n, 'item')} that stand alone: an equal candidate is cleared of a loss of "

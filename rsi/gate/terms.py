@@ -84,7 +84,9 @@ class Power(Record):
     effect: float = Field(gt=0, lt=1)
     """The least gain that must not be missed, as a share of items."""
     discordance: float = Field(0.2, gt=0, le=1)
-    """Share of items on which two versions are expected to differ."""
+    """Share of the target's items on which two versions are expected to differ."""
+    guard_discordance: float = Field(0.2, gt=0, le=1)
+    """The same on guards, where nothing should change much."""
     power: float = Field(0.8, gt=0.5, lt=1)
     """How often such a gain has to be found, and an equal candidate to be cleared on every guard."""
 

@@ -168,9 +168,7 @@ def desk_job(home, tiny_base, **settings):
 
 def test_shown_solutions_are_learnt(home, tiny_base):
     """Supervised training on played solutions lowers the loss, and leaves an adapter of the role."""
-    place = submit(
-        home, desk_job(home, tiny_base, algorithm="sft", steps=8, prompts=2, learning_rate=0.02)
-    )
+    place = submit(home, desk_job(home, tiny_base, algorithm="sft", steps=8, prompts=2, learning_rate=0.02))
 
     end = work(place, tiny_base, silent)
 

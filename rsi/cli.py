@@ -15,6 +15,7 @@ from rsi.commands import (
     assets,
     bank,
     dashboards,
+    gate,
     ingest,
     loop,
     mode_labels,
@@ -55,7 +56,6 @@ for _command in (
     loop.expand,
     loop.update,
     rollouts.rollouts,
-    loop.gate,
     versions.approve,
     versions.promote,
     versions.rollback,
@@ -71,6 +71,7 @@ for _command in (
 ):
     app.command()(_command)
 for _name, _group in {
+    "gate": gate.gate_app,
     "assets": assets.assets_app,
     "traces": traces.traces_app,
     "quarantine": quarantine.quarantine_app,

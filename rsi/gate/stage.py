@@ -6,6 +6,7 @@ import orjson
 
 from rsi.context import Context
 from rsi.errors import RefusedError
+from rsi.gate.budget import Books
 from rsi.gate.contract import read
 from rsi.gate.difference import changed_role
 from rsi.gate.gate import Story, gate
@@ -54,6 +55,7 @@ def judge(context: Context, candidate: Digest) -> Digest:
         night=context.start.night,
         story=_story(context, after),
         anchor=anchor,
+        account=Books(home, world.clock, context.start.night),
         progress=world.progress,
         dialogue=lambda: _dialogue(world.base().folder),
         verifiers=with_judge(world.judge()),

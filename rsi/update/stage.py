@@ -8,11 +8,11 @@ from rsi.errors import ContractError, QuietError
 from rsi.ids import Digest
 from rsi.registry import versions
 from rsi.settings import Deployment, Home, Update
-from rsi.tasks.prompt import ROUTE
+from rsi.tasks.prompt import ROUTE, TOOL
 from rsi.tasks.worlds import HOP
 from rsi.update.tonight import tonight
 
-TRAINED = (ROUTE, HOP)
+TRAINED = (ROUTE, HOP, TOOL)
 """Hops of tasks that the trainer takes."""
 
 
@@ -59,7 +59,7 @@ def train(
 
     if hop not in TRAINED:
         raise ContractError(
-            f"tasks of hop {hop} cannot be trained; the trainer takes {' and '.join(TRAINED)}. Write the bank for "
+            f"tasks of hop {hop} cannot be trained; the trainer takes {', '.join(TRAINED)}. Write the bank for "
             "another trainer: rsi bank export"
         )
     before = versions.load(home, parent)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rsi.commands.say import Json, TerminalProgress, as_json, line, table
+from rsi.commands.say import Json, as_json, line, table
 from rsi.errors import ContractError
 from rsi.record import Record
 from rsi.records import Pool
+from rsi.report.progress import TerminalProgress
 from rsi.settings import Deployment, Home
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def _outcomes(
 ) -> "dict[str, list[Outcome]]":
     """What each version made of the tasks, one version after the other."""
     from rsi.engine.chat import Dialogue
-    from rsi.engine.weights import read_base
+    from rsi.engine.weights import read_tokenizer
     from rsi.gate.measure import Contender, asked, played
     from rsi.harness import hcp
     from rsi.records import Task, WorldTask
@@ -156,7 +157,7 @@ def _outcomes(
 
     world = real(Deployment.read(home.deployment_file), TerminalProgress())
     engine, base = world.engine(), world.base()
-    dialogue = Dialogue(read_base(base.folder)[1])
+    dialogue = Dialogue(read_tokenizer(base.folder))
     found: dict[str, list[Outcome]] = {}
     for name in names:
         version = load(home, name)

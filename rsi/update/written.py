@@ -14,15 +14,17 @@ from rsi.settings import Update
 from rsi.tasks.prompt import render
 from rsi.update.actor import Actor
 from rsi.update.learner import Learner
-from rsi.update.practice import Groups
+from rsi.update.practice import Groups, Rollout
 from rsi.update.responses import Responses
 from rsi.verifiers import gold, verify
 
 
 class _Answer(NamedTuple):
+    task_id: str
     prompt: tuple[int, ...]
     ids: tuple[int, ...]
     logprobs: tuple[float, ...]
+    stop: str
     outcome: Outcome
 
 
@@ -47,18 +49,26 @@ class Written:
         """Most tokens of an answer."""
         return min(self._harness.sampling.max_tokens, self._settings.answer_tokens)
 
-    def draw(self, tasks: Sequence[Task], step: int) -> "DrawnAnswers":
+    def draw(self, tasks: Sequence[Task], step: int, again: int = 0) -> "DrawnAnswers":
         """Ask each task as often as a group is large, with the weights as they are now."""
         adapter = self._actor.follow(self._model, self._base)
         asked = [(one, sample) for one in tasks for sample in range(self._settings.samples)]
         prompts = [self._dialogue.opening(render(one, self._harness)) for one, _ in asked]
         seeds = [
-            int(digest([self._settings.seed, step, sample, one.task_id])[:8], 16) for one, sample in asked
+            int(digest([self._settings.seed, step, again, sample, one.task_id])[:8], 16)
+            for one, sample in asked
         ]
         temperature = self._harness.agent.temperature
         said = self._actor.generate_tokens(prompts, adapter, self.longest, temperature, seeds)
         answers = [
-            _Answer(prompt, one.token_ids, one.logprobs, verify(task.verifier, one.text, task.expected))
+            _Answer(
+                task.task_id,
+                prompt,
+                one.token_ids,
+                one.logprobs,
+                one.finish_reason,
+                verify(task.verifier, one.text, task.expected),
+            )
             for (task, _), prompt, one in zip(asked, prompts, said, strict=True)
         ]
         return DrawnAnswers(self._model, self._settings, answers, len(tasks))
@@ -75,7 +85,7 @@ class Written:
             ids = tuple(self._dialogue.answer(right))
             prompt = self._dialogue.opening(render(one, self._harness))
             outcome = verify(one.verifier, right, one.expected)
-            answers.append(_Answer(prompt, ids, (0.0,) * len(ids), outcome))
+            answers.append(_Answer(one.task_id, prompt, ids, (0.0,) * len(ids), "stop", outcome))
         return DrawnAnswers(self._model, self._settings, answers, len(tasks))
 
 
@@ -85,8 +95,26 @@ class DrawnAnswers:
     def __init__(self, model: Learner, settings: Update, answers: Sequence[_Answer], tasks: int) -> None:
         """`answers` lie group by group."""
         self.groups = _groups(answers, tasks)
+        self._answers = answers
         said = [(one.prompt, one.ids) for one in answers]
         self._responses = Responses(model.decoder, said, whole_prompt=settings.whole_prompt)
+
+    def rollouts(self) -> Iterator[Rollout]:
+        """The answers one by one."""
+        samples = self.groups.rewards.shape[1]
+        for row, one in enumerate(self._answers):
+            yield Rollout(
+                task_id=one.task_id,
+                group=row // samples,
+                sample=row % samples,
+                prompt=one.prompt,
+                response=one.ids,
+                sampled=(True,) * len(one.ids),
+                logprobs=one.logprobs,
+                reward=one.outcome.score or 0.0,
+                outcome=one.outcome.kind,
+                stop=one.stop,
+            )
 
     def score(self, rows: Sequence[int]) -> Iterator[tuple[list[int], torch.Tensor]]:
         """Log-probs of rows; prompts are captured by the first pass over them."""

@@ -46,14 +46,20 @@ def test_answers_are_judged_by_the_tasks_verifier(practice):
     """One is right, one is not; each draws from a seed of its own, other ones in the next step."""
     written, actor = practice
 
-    groups = written.draw([CALL], 0).groups
+    drawn = written.draw([CALL], 0)
+    groups = drawn.groups
     written.draw([CALL], 1)
+    written.draw([CALL], 1, 1)
 
     assert groups.rewards.tolist() == [[1.0, 0.0]]
+    assert [(one.sample, one.reward, one.stop) for one in drawn.rollouts()] == [
+        (0, 1.0, "stop"),
+        (1, 0.0, "stop"),
+    ]
     assert groups.outcomes[OutcomeKind.SCORED] == 2
     assert groups.mask.sum(dim=1).tolist() == [len(actor.dialogue.answer(text)) for text in actor.texts]
     assert float(groups.actor.sum()) == -0.5 * float(groups.mask.sum())
-    assert len({seed for asked in actor.asked for seed in asked[3]}) == 4
+    assert len({seed for asked in actor.asked for seed in asked[3]}) == 6
     assert actor.asked[0][:3] == ("followed", 40, 1.0)
 
 

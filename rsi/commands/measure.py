@@ -47,7 +47,9 @@ def measure(
     ] = None,
     half: Annotated[str, typer.Option(help="Of the file: suite (held out) or bank (training).")] = "suite",
     role: Annotated[str, typer.Option(help="The specialist whose adapter answers.")] = "L1",
-    temperature: Annotated[float, typer.Option(min=0, help="0 takes the likeliest token.")] = 0.0,
+    temperature: Annotated[
+        float | None, typer.Option(min=0, help="In place of the harness's; 0 takes the likeliest token.")
+    ] = None,
     max_tokens: Annotated[
         int | None, typer.Option(min=1, help="Of a BFCL answer; the harness's cap by default.")
     ] = None,
@@ -143,7 +145,7 @@ def _outcomes(
     role: str,
     items: "Sequence[WorldTask | Task]",
     what: Tasks,
-    temperature: float,
+    temperature: float | None,
 ) -> "dict[str, list[Outcome]]":
     """What each version made of the tasks, one version after the other."""
     from rsi.engine.chat import Dialogue
@@ -166,13 +168,13 @@ def _outcomes(
             adapters.admit(home, adapter, base.digest, adapters.shapes(base.folder))
             engine.load(adapter, adapters.folder(home, adapter))
         harness = hcp.load(home.harnesses, version.harness)
-        contender = Contender(adapter, harness, what.max_tokens or harness.sampling.max_tokens)
+        contender = Contender(adapter, harness, what.max_tokens or harness.sampling.max_tokens, temperature)
         played_ones = [one for one in items if isinstance(one, WorldTask)]
         asked_ones = [one for one in items if isinstance(one, Task)]
         found[name] = (
-            played(engine, dialogue, contender, played_ones, what.seed, temperature, world.progress)
+            played(engine, dialogue, contender, played_ones, what.seed, world.progress)
             if played_ones
-            else asked(engine, contender, asked_ones, what.seed, temperature, world.progress)
+            else asked(engine, contender, asked_ones, what.seed, world.progress)
         )
     return found
 

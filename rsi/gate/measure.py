@@ -32,6 +32,8 @@ class Contender(NamedTuple):
     harness: Harness
     max_tokens: int
     """Cap on a written answer."""
+    temperature: float | None
+    """In place of the harness's."""
 
 
 class Share(NamedTuple):
@@ -82,11 +84,12 @@ def played(
     contender: Contender,
     tasks: Sequence[WorldTask],
     seed: int,
-    temperature: float,
     progress: Progress = silent,
 ) -> list[Outcome]:
     """An episode a task, drawn from the seed and the task alone."""
-    rules = contender.harness.agent.model_copy(update={"temperature": temperature})
+    rules = contender.harness.agent
+    if contender.temperature is not None:
+        rules = rules.model_copy(update={"temperature": contender.temperature})
     table = Table(dialogue, rules, lambda state, expected: verify(VERIFIER, state, expected))
     plays = [
         Play(one, int(digest(["measure", seed, one.task_id])[:8], 16), kind(one.environment).open)
@@ -104,11 +107,12 @@ def asked(
     contender: Contender,
     tasks: Sequence[Task],
     seed: int,
-    temperature: float,
     progress: Progress = silent,
 ) -> list[Outcome]:
     """An answer a task, as its verifier takes it."""
     found: list[Outcome] = []
+    said_so = contender.harness.sampling.temperature
+    temperature = said_so if contender.temperature is None else contender.temperature
     for at in range(0, len(tasks), ASKED):
         some = tasks[at : at + ASKED]
         prompts = [render(one, contender.harness) for one in some]

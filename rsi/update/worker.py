@@ -35,6 +35,7 @@ from rsi.settings import quiet_dependencies
 from rsi.store.files import publish_folder, write_whole
 from rsi.store.locks import hold
 from rsi.tasks.prompt import ROUTE
+from rsi.tasks.worlds import HOP as WORLD
 from rsi.tasks.worlds import VERIFIER
 from rsi.update import job as jobs
 from rsi.update import learner
@@ -47,6 +48,7 @@ from rsi.update.practice import Practice
 from rsi.update.rollouts import Recorded, Rollouts
 from rsi.update.step import imitate, take
 from rsi.update.worlds import Worlds
+from rsi.update.written import Written
 from rsi.verifiers import verify
 
 
@@ -93,7 +95,7 @@ def _run(place: Path, job: Job, base: Path) -> Run:
     base_model, tokenizer = read_base(base)
     model = learner.build(place / "adapters", base_model, job.settings, job.warm_start, job.frozen)
     labels = Labels(model.decoder, Texts(tokenizer, harness), job.settings)
-    practice = labels if job.hop == ROUTE else _worlds(place, job, base, model, harness, tokenizer)
+    practice = labels if job.hop == ROUTE else _sampled(place, job, base, model, harness, tokenizer)
 
     def text(tokens: Sequence[int]) -> str:
         return str(tokenizer.decode(list(tokens)))
@@ -102,21 +104,23 @@ def _run(place: Path, job: Job, base: Path) -> Run:
     return Run(place, job, model, harness, labels, Recorded(practice, rollouts), rollouts, asked)
 
 
-def _worlds(
+def _sampled(
     place: Path,
     job: Job,
     base: Path,
     model: learner.Learner,
     harness: hcp.Harness,
     tokenizer: PreTrainedTokenizerBase,
-) -> Worlds:
-    """Episodes in worlds, sampled by an engine of their own."""
+) -> Practice:
+    """Episodes in worlds or written answers, sampled by an engine of their own."""
 
     def score(state: str, expected: str) -> Outcome:
         return verify(VERIFIER, state, expected)
 
-    table = Table(Dialogue(tokenizer), harness.agent, score)
-    return Worlds(model, Actor(LocalEngine(base, job.base), place / "actor"), table, job.settings, job.base)
+    actor, dialogue = Actor(LocalEngine(base, job.base), place / "actor"), Dialogue(tokenizer)
+    if job.hop != WORLD:
+        return Written(model, actor, dialogue, harness, job.settings, job.base)
+    return Worlds(model, actor, Table(dialogue, harness.agent, score), job.settings, job.base)
 
 
 def _worked(run: Run, progress: Progress) -> Done:

@@ -24,10 +24,9 @@ def real(deployment: Deployment, progress: Progress = silent, clock: Clock | Non
                 raise ContractError(
                     f"engine {deployment.engine!r} in the deployment file is neither 'local' nor an http(s) URL"
                 )
-            from rsi.engine.openai import OpenAIEngine
+            from rsi.engine.openai import OpenAIEngine, endpoint
 
-            url = deployment.engine.rstrip("/").removesuffix("/v1")
-            return OpenAIEngine(f"{url}/v1", deployment.base, base().digest)
+            return OpenAIEngine(endpoint(deployment.engine), deployment.base, base().digest)
         from rsi.engine.local import LocalEngine
 
         return LocalEngine(base().folder, base().digest)

@@ -10,7 +10,7 @@ policy never says: after 60 steps of such a run its ``metrics.jsonl`` had 0.03 n
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -26,6 +26,9 @@ from rsi.update.practice import Groups
 from rsi.update.prefix import Captured, capture, replay
 from rsi.update.scoring import Decoder
 from rsi.verifiers import verify
+
+Weigh = Callable[[Sequence[Sequence[int]]], Sequence[Sequence[float]]]
+"""Prompts, as tokens -> log-probs of all labels by an actor elsewhere that has the policy's weights of now."""
 
 
 class Texts(NamedTuple):
@@ -72,17 +75,18 @@ class Labels:
 
     longest = 1
 
-    def __init__(self, model: Decoder, texts: Texts, settings: Update) -> None:
-        """Try tasks with the policy that `model` is."""
-        self._model, self._texts, self._settings = model, texts, settings
+    def __init__(self, model: Decoder, texts: Texts, settings: Update, weigh: Weigh | None = None) -> None:
+        """Try tasks with the policy that `model` is; where `weigh` is given, answers are drawn by what it says."""
+        self._model, self._texts, self._settings, self._weigh = model, texts, settings, weigh
         self._choices = texts.choices()
 
     def draw(self, tasks: Sequence[Task], step: int) -> "DrawnLabels":
         """Draw from the policy with exploration, and have the answers verified."""
         prompts = self._texts.prompts([self._texts.harness.route_prompt(one.messages) for one in tasks])
         captured = capture(self._model.body, prompts)
-        scores = policy(self._model, captured, self._choices)
-        mixture = behaviour(scores.detach(), self._settings.exploration)
+        scores = None if self._weigh else policy(self._model, captured, self._choices)
+        drawn = torch.tensor(self._weigh(prompts)) if self._weigh else scores.detach()
+        mixture = behaviour(drawn, self._settings.exploration)
         generator = torch.Generator().manual_seed(int(digest(f"{self._settings.seed}:{step}")[:15], 16))
         chosen = torch.multinomial(mixture, self._settings.samples, replacement=True, generator=generator)
         rewards, outcomes = self._judged(tasks, chosen)
@@ -91,7 +95,7 @@ class Labels:
             actor=mixture.log().gather(1, chosen).view(-1, 1),
             mask=torch.ones(chosen.numel(), 1),
             outcomes=outcomes,
-            facts={**self._facts(tasks, scores.detach()), "prompt_tokens": float(sum(map(len, prompts)))},
+            facts={**self._facts(tasks, drawn), "prompt_tokens": float(sum(map(len, prompts)))},
         )
         return DrawnLabels(self, captured, chosen, groups, scores)
 
@@ -150,12 +154,12 @@ class DrawnLabels:
         captured: Captured,
         chosen: torch.Tensor,
         groups: Groups,
-        scores: torch.Tensor,
+        scores: torch.Tensor | None,
     ) -> None:
-        """`scores` are the policy's at the time, with their graph."""
+        """`scores` are the policy's at the time, with their graph; None where an actor elsewhere drew."""
         self.groups = groups
         self._practice, self._captured, self._chosen = practice, captured, chosen
-        self._scores: torch.Tensor | None = scores
+        self._scores = scores
 
     def score(self, rows: Sequence[int]) -> Iterator[tuple[list[int], torch.Tensor]]:
         """All rows at once: a label is one position."""

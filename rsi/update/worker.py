@@ -29,13 +29,13 @@ from rsi.ports import Progress
 from rsi.records import Outcome, Task
 from rsi.registry import adapters
 from rsi.registry.promote import probe_prompts
-from rsi.settings import quiet_dependencies
+from rsi.settings import LOCAL, quiet_dependencies
 from rsi.store.files import publish_folder, write_whole
 from rsi.store.locks import hold
 from rsi.tasks.prompt import ROUTE
 from rsi.tasks.worlds import VERIFIER
 from rsi.update import job as jobs
-from rsi.update import learner
+from rsi.update import learner, remote
 from rsi.update.actor import Actor
 from rsi.update.batches import batch
 from rsi.update.closed import Labels, Texts
@@ -57,6 +57,8 @@ class Run(NamedTuple):
     labels: Labels
     practice: Practice
     tasks: tuple[Task, ...]
+    actor: Actor | None
+    """Who samples, where that is not the learner itself."""
 
     @property
     def log(self) -> Path:
@@ -88,31 +90,40 @@ def _run(place: Path, job: Job, base: Path) -> Run:
     harness = jobs.harness(place, job)
     base_model, tokenizer = read_base(base)
     model = learner.build(place / "adapters", base_model, job.settings, job.warm_start, job.frozen)
-    labels = Labels(model.decoder, Texts(tokenizer, harness), job.settings)
-    practice = labels if job.hop == ROUTE else _worlds(place, job, base, model, harness, tokenizer)
-    return Run(place, job, model, harness, labels, practice, asked)
+    texts = Texts(tokenizer, harness)
+    actor, weigh = None, None
+    if job.settings.actor != LOCAL:
+        actor, weigh = remote.join(job, place, model, texts)
+    elif job.hop != ROUTE:
+        actor = Actor(LocalEngine(base, job.base), place / "actor")
+    labels = Labels(model.decoder, texts, job.settings, weigh)
+    practice = labels if job.hop == ROUTE or actor is None else _worlds(job, actor, model, harness, tokenizer)
+    return Run(place, job, model, harness, labels, practice, asked, actor)
 
 
 def _worlds(
-    place: Path,
     job: Job,
-    base: Path,
+    actor: Actor,
     model: learner.Learner,
     harness: hcp.Harness,
     tokenizer: PreTrainedTokenizerBase,
 ) -> Worlds:
-    """Episodes in worlds, sampled by an engine of their own."""
+    """Episodes in worlds."""
 
     def score(state: str, expected: str) -> Outcome:
         return verify(VERIFIER, state, expected)
 
     table = Table(Dialogue(tokenizer), harness.agent, score)
-    return Worlds(model, Actor(LocalEngine(base, job.base), place / "actor"), table, job.settings, job.base)
+    return Worlds(model, actor, table, job.settings, job.base)
 
 
 def _worked(run: Run, progress: Progress) -> Done:
     before = learner.fingerprint(run.model)
-    rows, stop = _steps(run, progress)
+    try:
+        rows, stop = _steps(run, progress)
+    finally:
+        if run.actor is not None:
+            run.actor.close()
     learner.settle(run.model)
     if learner.fingerprint(run.model) != before:
         raise IntegrityError(

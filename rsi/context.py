@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from rsi.ports import Clock, Engine, Progress
+from rsi.ports import Clock, Engine, Progress, Trainer
 from rsi.records import Record
 from rsi.settings import Deployment, Home
 
@@ -41,6 +41,8 @@ class World:
     """Finds the base model; asked only by stages that need it."""
     engine: Callable[[], Engine]
     """Makes an engine on it, the same one each time."""
+    trainer: Trainer | None = None
+    """Who works on training jobs; None for this process."""
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from rsi.algorithm import Algorithm
-from rsi.commands.say import Json, TerminalProgress, as_json, line
+from rsi.commands.say import Json, as_json, line
 from rsi.context import Context, Start
 from rsi.errors import ContractError
 from rsi.ids import Digest, Night, night
 from rsi.ports import SystemClock
 from rsi.records import Judgement
+from rsi.report.progress import TerminalProgress
 from rsi.settings import PROJECT, Deployment, Home, Update
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold

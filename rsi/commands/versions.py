@@ -4,13 +4,14 @@ from typing import Annotated
 
 import typer
 
-from rsi.commands.say import Json, as_json, err, line
+from rsi.commands.say import Json, as_json, line
 from rsi.engine.publish import Replica
 from rsi.errors import ContractError, IntegrityError
 from rsi.ids import Digest
 from rsi.ports import SystemClock
 from rsi.records import Approval, Decision
 from rsi.registry import approval, champion
+from rsi.report.progress import err
 from rsi.settings import Deployment, Home
 from rsi.store.ledger import Ledger
 

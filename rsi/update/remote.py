@@ -1,121 +1,100 @@
-"""An actor behind a server such as vLLM: how it weighs labels, and the proof that it has the learner's weights.
+"""Working on a job at a URL: fetched to a folder here, its checkpoints published as it runs, its results at the end.
 
-A server answers 200 whatever it made of an adapter: one whose modules it does not know leaves the base's answers. It
-may as well run another base, or tell log-probs of another distribution than the one it samples from. Losses stay
-finite through all of that, so before rollouts count, labels are weighed on short probes by both sides and compared.
+A worker that was killed is followed by another one, on any machine, that goes on from the last checkpoint published.
+The folder is removed when the results are delivered; where they could not be, the same call delivers them.
 """
 
-from collections.abc import Callable, Sequence
-from math import isfinite
+import shutil
+from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
-from rsi.engine.publish import AGREEMENT, EFFECT, PROBES, Effect, Rows, furthest
-from rsi.engine.weigh import Tokens, Weigher, weigh
-from rsi.errors import ContractError, RefusedError
-from rsi.records import ChatMessage
-from rsi.update.actor import Actor
-from rsi.update.closed import Labels, Texts, Weigh
-from rsi.update.job import Job
-from rsi.update.learner import Learner
-
-AT_ONCE = 64
-"""Most requests in flight, which a server works on side by side."""
-PATIENCE_S = 600.0
-"""How long one of them may take."""
+from rsi import faults
+from rsi.errors import TransientError
+from rsi.ids import digest
+from rsi.ports import Progress
+from rsi.settings import cache_dir
+from rsi.store.locks import hold
+from rsi.update import depot as depots
+from rsi.update import job as jobs
+from rsi.update.claim import EVERY_S, Claim, claim
+from rsi.update.depot import Depot
+from rsi.update.job import Done
+from rsi.update.worker import base_of, work
 
 
-class Probe(NamedTuple):
-    """What both sides are asked."""
-
-    prompts: Sequence[Tokens]
-    choices: Sequence[Tokens]
-    learner: Callable[[], Rows]
-    """Log-probs of the choices by the learner's weights as they are now."""
-    bare: Rows
-    """Those of the learner's base."""
+def work_on(place: str, base: str | None, progress: Progress) -> Done:
+    """Train the job in a folder or at a URL to its end, or find it done; raises as `work_at` and `work` do."""
+    if depots.is_url(place):
+        return work_at(place, base, progress)
+    folder = depots.here(place)
+    return work(folder, base_of(jobs.read(folder), base), progress)
 
 
-class Proof:
-    """Whether a server answers with the weights that are trained.
+def work_at(url: str, base: str | None, progress: Progress, every_s: float = EVERY_S) -> Done:
+    """Train the job at a URL to its end, or find it done.
 
-    Two sides never agree to the last bit: how far they are apart on the base alone is the measure of what may be told
-    apart. An adapter that moved less than twice that is held to `AGREEMENT` only.
-    """
-
-    def __init__(self, engine: Weigher, probe: Probe) -> None:
-        """Compare the bases.
-
-        Raises:
-            ContractError: the server runs another base, or does not tell log-probs after temperature.
-        """
-        self._engine, self._probe = engine, probe
-        self._bare = weigh(engine, probe.prompts, probe.choices, None)
-        self._before: Rows | None = None
-        gap = furthest(self._bare, probe.bare)
-        if not gap <= AGREEMENT:
-            raise ContractError(
-                f"the actor's base answers otherwise than the learner's: {gap:.2g} nats apart, at most {AGREEMENT} "
-                "allowed; let it serve the very folder that is trained on, in the same precision"
-            )
-        self._noise = max(EFFECT, 2 * gap)
-        hot = weigh(engine, probe.prompts, probe.choices, None, temperature=2.0)
-        if furthest(hot, self._bare) <= self._noise:
-            raise ContractError(
-                "the actor tells the same log-probs at temperatures 1 and 2, so not those it samples from: start vLLM "
-                "with --logprobs-mode processed_logprobs"
-            )
-
-    def check(self, name: str) -> Effect:
-        """Compare an adapter that was loaded with the learner.
-
-        Raises:
-            RefusedError: the server answers otherwise, or as the base or the adapter before would.
-        """
-        now = self._probe.learner()
-        acting = weigh(self._engine, self._probe.prompts, self._probe.choices, name)
-        if not all(isfinite(value) for row in (*acting, *now) for value in row):
-            raise RefusedError(f"adapter {name}: a log-prob on a probe is not finite")
-        gap = furthest(acting, now)
-        others = {"the base": (self._probe.bare, self._bare)}
-        if self._before is not None:
-            others["the adapter before"] = (self._before, self._before)
-        for other, (learnt, served) in others.items():
-            moved = furthest(now, learnt)
-            if moved > 2 * self._noise and furthest(acting, served) < gap:
-                raise RefusedError(
-                    f"adapter {name} is loaded but does not act: the actor answers as {other} would "
-                    f"({furthest(acting, served):.2g} nats away), the learner is {moved:.2g} nats from that"
-                )
-        if not gap <= AGREEMENT:
-            raise RefusedError(
-                f"adapter {name} answers otherwise than the learner: {gap:.2g} nats apart, at most {AGREEMENT} allowed"
-            )
-        self._before = now
-        return Effect(furthest(acting, self._bare), gap)
-
-
-def join(job: Job, place: Path, model: Learner, texts: Texts) -> tuple[Actor, Weigh]:
-    """The actor of a job behind a server, and how labels are weighed there.
+    Args:
+        url: where it lies.
+        base: folder or name of the base model; the one that the job names where it is None.
+        progress: is told each step.
+        every_s: seconds between two signs of life (`rsi.update.claim`).
 
     Raises:
-        ContractError: the server runs another base than the job, or tells no log-probs that rollouts need.
-        TransientError: it is away.
+        BusyError: another worker is at it.
+        TransientError: the URL cannot be reached; nothing is lost.
     """
-    from rsi.engine.openai import OpenAIEngine, endpoint
+    depot = Depot(url)
+    job, ended = depots.asked(depot), depots.done(depot)
+    if ended is not None:
+        return ended
+    model = base_of(job, base)
+    place = cache_dir() / "jobs" / digest(depot.url)[:16]
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    with ExitStack() as held:
+        held.enter_context(hold(place.with_name(f"{place.name}.lock"), f"job {job.digest[:12]}", now))
+        mine = held.enter_context(claim(depot, every_s))
+        if not _ended(place, job):
+            _clear(place)
+            place.mkdir(parents=True)
+            depots.fetch(depot, place)
+        end = work(place, model, Mirror(depot, place, mine, progress))
+        mine.check()
+        depots.deliver(depot, place, end)
+        _clear(place)
+    return end
 
-    engine = OpenAIEngine(
-        endpoint(job.settings.actor), job.base_name, job.base, workers=AT_ONCE, wait_s=PATIENCE_S
-    )
-    own = Labels(model.decoder, texts, job.settings)
-    probes = tuple((ChatMessage(role="user", content=text),) for text in PROBES)
-    with model.model.disable_adapter():
-        bare = own.measure(probes)
-    choices = texts.choices()
-    proof = Proof(engine, Probe(texts.prompts(probes), choices, lambda: own.measure(probes), bare))
-    actor = Actor(engine, place / "actor", proof.check)
 
-    def asked(prompts: Sequence[Sequence[int]]) -> Rows:
-        return weigh(engine, prompts, choices, actor.follow(model, job.base))
+def _clear(place: Path) -> None:
+    if place.exists():
+        shutil.rmtree(place)
 
-    return actor, asked
+
+def _ended(place: Path, job: jobs.Job) -> bool:
+    """Whether the folder holds the results of this very job, which could not be delivered."""
+    return (place / "complete.json").exists() and jobs.read(place).digest == job.digest
+
+
+class Mirror:
+    """A `Progress` that publishes each new checkpoint before it passes on what it is told."""
+
+    def __init__(self, depot: Depot, place: Path, mine: Claim, progress: Progress) -> None:
+        """Watch the folder `place` for checkpoints."""
+        self._depot, self._place, self._mine, self._progress = depot, place, mine, progress
+        self._published = self._newest()
+
+    def __call__(self, what: str, done: int, total: int, note: str = "") -> None:
+        """Publish, and tell; a store that is away for a moment costs a checkpoint, never the run."""
+        self._mine.check()
+        newest = self._newest()
+        if newest is not None and newest != self._published:
+            try:
+                depots.publish(self._depot, self._place)
+                self._published = newest
+                faults.point("remote.after_publish")
+            except TransientError as away:
+                note = f"{note}, not published: {away}"
+        self._progress(what, done, total, note)
+
+    def _newest(self) -> str | None:
+        return max((path.name for path in (self._place / "checkpoints").glob("step-*")), default=None)

@@ -7,13 +7,13 @@ alone, a checkpoint holds weights and optimiser moments, and what was logged aft
 import argparse
 import shutil
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import orjson
-from transformers import PreTrainedTokenizerBase
 
 from rsi import faults
 from rsi.algorithm import Algorithm
@@ -29,19 +29,21 @@ from rsi.ports import Progress
 from rsi.records import Outcome, Task
 from rsi.registry import adapters
 from rsi.registry.promote import probe_prompts
+from rsi.report.progress import TerminalProgress
 from rsi.settings import LOCAL, quiet_dependencies
 from rsi.store.files import publish_folder, write_whole
 from rsi.store.locks import hold
 from rsi.tasks.prompt import ROUTE
 from rsi.tasks.worlds import VERIFIER
 from rsi.update import job as jobs
-from rsi.update import learner, remote
+from rsi.update import learner, served
 from rsi.update.actor import Actor
 from rsi.update.batches import batch
-from rsi.update.closed import Labels, Texts
+from rsi.update.closed import Labels, Texts, Weigh
 from rsi.update.guards import Row, Stop, judged
 from rsi.update.job import Done, Job
 from rsi.update.practice import Practice
+from rsi.update.rollouts import Recorded, Rollouts
 from rsi.update.step import imitate, take
 from rsi.update.worlds import Worlds
 from rsi.verifiers import verify
@@ -56,6 +58,7 @@ class Run(NamedTuple):
     harness: hcp.Harness
     labels: Labels
     practice: Practice
+    rollouts: Rollouts
     tasks: tuple[Task, ...]
     actor: Actor | None
     """Who samples, where that is not the learner itself."""
@@ -91,29 +94,35 @@ def _run(place: Path, job: Job, base: Path) -> Run:
     base_model, tokenizer = read_base(base)
     model = learner.build(place / "adapters", base_model, job.settings, job.warm_start, job.frozen)
     texts = Texts(tokenizer, harness)
-    actor, weigh = None, None
-    if job.settings.actor != LOCAL:
-        actor, weigh = remote.join(job, place, model, texts)
-    elif job.hop != ROUTE:
-        actor = Actor(LocalEngine(base, job.base), place / "actor")
+    actor, weigh = _actor(place, job, base, model, texts)
     labels = Labels(model.decoder, texts, job.settings, weigh)
-    practice = labels if job.hop == ROUTE or actor is None else _worlds(job, actor, model, harness, tokenizer)
-    return Run(place, job, model, harness, labels, practice, asked, actor)
+    practice = labels if actor is None or job.hop == ROUTE else _worlds(job, actor, model, texts)
+
+    def text(tokens: Sequence[int]) -> str:
+        return str(tokenizer.decode(list(tokens)))
+
+    rollouts = Rollouts(place, job.settings.keep, job.settings.seed, job.harness, text)
+    return Run(place, job, model, harness, labels, Recorded(practice, rollouts), rollouts, asked, actor)
 
 
-def _worlds(
-    job: Job,
-    actor: Actor,
-    model: learner.Learner,
-    harness: hcp.Harness,
-    tokenizer: PreTrainedTokenizerBase,
-) -> Worlds:
-    """Episodes in worlds."""
+def _actor(
+    place: Path, job: Job, base: Path, model: learner.Learner, texts: Texts
+) -> tuple[Actor | None, Weigh | None]:
+    """Who samples where the learner does not itself, and how labels are weighed there."""
+    if job.settings.actor != LOCAL:
+        return served.join(job, place, model, texts)
+    if job.hop == ROUTE:
+        return None, None
+    return Actor(LocalEngine(base, job.base), place / "actor"), None
+
+
+def _worlds(job: Job, actor: Actor, model: learner.Learner, texts: Texts) -> Worlds:
+    """Episodes in worlds, sampled by an actor."""
 
     def score(state: str, expected: str) -> Outcome:
         return verify(VERIFIER, state, expected)
 
-    table = Table(Dialogue(tokenizer), harness.agent, score)
+    table = Table(Dialogue(texts.tokenizer), texts.harness.agent, score)
     return Worlds(model, actor, table, job.settings, job.base)
 
 
@@ -132,10 +141,12 @@ def _worked(run: Run, progress: Progress) -> Done:
     if not any(row["live"] for row in rows):
         stop = Stop(f"none of {len(rows)} steps found a group of answers with a signal", False)
     name = None if stop is not None and not stop.well else _export(run)
+    run.rollouts.finish()
     faults.point("update.before_complete")
     skipped = sum(int(row["skipped"]) for row in rows)
     ended = stop.reason if stop is not None else f"all {len(rows)} steps were taken"
     end = jobs.finish(run.place, Done(adapter=name, steps=len(rows), skipped=skipped, ended=ended))
+    run.rollouts.clear()
     with suppress(OSError):
         shutil.rmtree(run.checkpoints)
     return end
@@ -147,6 +158,7 @@ def _steps(run: Run, progress: Progress) -> tuple[list[Row], Stop | None]:
     saved = sorted(run.checkpoints.glob("step-*"))
     first = learner.load_checkpoint(saved[-1], run.model) if saved else 0
     rows = _kept_rows(run.log, first)
+    run.rollouts.resume(first)
     stop = judged(settings, rows)
     for step in range(first, settings.steps):
         if stop is not None:
@@ -206,27 +218,33 @@ def _export(run: Run) -> str:
     return adapters.name_of(publish_folder(run.place / "adapter", fill))
 
 
+def base_of(job: Job, said: str | None = None) -> Path:
+    """Folder of the base model that a job names, or of the one said, if that is the same.
+
+    Raises:
+        ContractError: it is another one.
+    """
+    base, digest = base_folder(said or job.base_name)
+    if digest != job.base:
+        raise ContractError(f"{base} is base {digest[:12]}, the job trains on {job.base[:12]}")
+    return base
+
+
 def main() -> None:
-    """Work on the job in a folder; exit codes are those of `rsi.errors`."""
+    """Work on a job; exit codes are those of `rsi.errors`."""
+    from rsi.update.remote import work_on
+
     quiet_dependencies()
     parser = argparse.ArgumentParser(prog="python -m rsi.update.worker", description=__doc__)
-    parser.add_argument("job", type=Path, help="the job's folder")
+    parser.add_argument("job", help="the job's folder, or an fsspec URL such as s3://bucket/job")
     parser.add_argument("--base", help="folder of the base model; the asset that the job names without it")
     said = parser.parse_args()
     try:
-        job = jobs.read(said.job)
-        base, digest = base_folder(said.base or job.base_name)
-        if digest != job.base:
-            raise ContractError(f"{base} is base {digest[:12]}, the job trains on {job.base[:12]}")
-        end = work(said.job, base, _told)
+        end = work_on(said.job, said.base, TerminalProgress())
     except RsiError as error:
         print(f"rsi: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     print(f"adapter {end.adapter}: {end.ended}" if end.adapter else f"no adapter: {end.ended}")
-
-
-def _told(what: str, done: int, total: int, note: str = "") -> None:
-    print(f"{what}: {done} of {total} ({note})", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -55,6 +55,10 @@ class OpenAIEngine:
         """Digest of the base model."""
         return self._base
 
+    def tokens(self, prompt: Prompt) -> list[int]:
+        """A conversation as the server reads it, up to where its answer begins."""
+        return self._tokenized({"messages": _turns(prompt)})
+
     def choose(
         self, prompts: Sequence[Prompt], choices: Sequence[str], adapter: str | None
     ) -> list[tuple[float, ...]]:
@@ -69,7 +73,7 @@ class OpenAIEngine:
         for word in choices:
             if word not in self._words:
                 self._words[word] = self._encoded(word)
-        return weigh(self, self._all(self._rendered, prompts), [self._words[word] for word in choices], adapter)
+        return weigh(self, self._all(self.tokens, prompts), [self._words[word] for word in choices], adapter)
 
     def generate(
         self,
@@ -172,7 +176,7 @@ class OpenAIEngine:
         Raises:
             ContractError: as `choose`.
         """
-        asked = self._all(self._rendered, prompts)
+        asked = self._all(self.tokens, prompts)
         said = self._all(self._encoded, answers)
         places = [
             ([*prompt, *answer[:at]], [token])
@@ -253,13 +257,10 @@ class OpenAIEngine:
             raise TransientError(f"{self._url} answered without a choice")
         return choices[0]
 
-    def _rendered(self, prompt: Prompt) -> list[int]:
-        return self._tokens({"messages": _turns(prompt)})
-
     def _encoded(self, text: str) -> list[int]:
-        return self._tokens({"prompt": text, "add_special_tokens": False})
+        return self._tokenized({"prompt": text, "add_special_tokens": False})
 
-    def _tokens(self, body: Mapping[str, object]) -> list[int]:
+    def _tokenized(self, body: Mapping[str, object]) -> list[int]:
         with self._asking():
             said = self._client.post(
                 f"{self._url.removesuffix('/v1')}/tokenize", body=body, cast_to=httpx.Response

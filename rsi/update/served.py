@@ -77,7 +77,7 @@ class Proof:
         if not all(isfinite(value) for row in (*acting, *now) for value in row):
             raise RefusedError(f"adapter {name}: a log-prob on a probe is not finite")
         gap = furthest(acting, now)
-        others = {"the base": (self._probe.bare, self._bare)}
+        others: dict[str, tuple[Rows, Rows]] = {"the base": (self._probe.bare, self._bare)}
         if self._before is not None:
             others["the adapter before"] = (self._before, self._before)
         for other, (learnt, served) in others.items():

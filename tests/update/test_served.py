@@ -37,7 +37,7 @@ def names(server):
 
 def test_labels_are_drawn_by_the_server(home, tiny_base, server):
     """A new adapter a step, the log-probs of both sides agree, and nothing stays loaded or on the disk."""
-    place = submit(home, tiny_job(home, tiny_base, actor=server.url, **FAST))
+    place = submit(home, tiny_job(home, tiny_base, actor=server.url, exploration=0.0, **FAST))
 
     end = work(place, tiny_base, silent)
 

@@ -80,13 +80,16 @@ class Proof:
         others: dict[str, tuple[Rows, Rows]] = {"the base": (self._probe.bare, self._bare)}
         if self._before is not None:
             others["the adapter before"] = (self._before, self._before)
-        for other, (learnt, served) in others.items():
-            moved = furthest(now, learnt)
-            if moved > 2 * self._noise and furthest(acting, served) < gap:
-                raise RefusedError(
-                    f"adapter {name} is loaded but does not act: the actor answers as {other} would "
-                    f"({furthest(acting, served):.2g} nats away), the learner is {moved:.2g} nats from that"
-                )
+        apart = [
+            (furthest(acting, served), other, furthest(now, learnt))
+            for other, (learnt, served) in others.items()
+        ]
+        nearest, other, moved = min((one for one in apart if one[2] > 2 * self._noise), default=(gap, "", 0.0))
+        if nearest < gap:
+            raise RefusedError(
+                f"adapter {name} is loaded but does not act: the actor answers as {other} would ({nearest:.2g} nats "
+                f"away), the learner is {moved:.2g} nats from that"
+            )
         if not gap <= AGREEMENT:
             raise RefusedError(
                 f"adapter {name} answers otherwise than the learner: {gap:.2g} nats apart, at most {AGREEMENT} allowed"

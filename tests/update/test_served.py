@@ -60,14 +60,11 @@ def test_what_is_drawn_is_what_the_learner_would_draw(home, tiny_base, server):
 
 
 def test_episodes_in_worlds_are_sampled_by_the_server(home, tiny_base, server):
-    """Tokens in, tokens and log-probs out; the learner's own log-probs of them are the same."""
-    shown = desk_job(home, tiny_base, algorithm="sft", steps=20, prompts=4, learning_rate=0.02)
-    taught = work(submit(home, shown), tiny_base, silent)
-    place = submit(home, desk_job(home, tiny_base, actor=server.url, steps=2, prompts=2, samples=4))
+    """Token ids out, sampled ids and log-probs back, from the adapter that was loaded and from nothing else."""
+    place = submit(home, desk_job(home, tiny_base, actor=server.url, steps=2, prompts=1, samples=2))
 
     end = work(place, tiny_base, silent)
 
-    assert taught.adapter
     asked = [body for body in server.bodies if body.get("return_token_ids")]
     assert asked
     assert all(body["model"].startswith("trained-") and body["top_p"] == 1 for body in asked)

@@ -153,6 +153,10 @@ class Home:
         return path.read_bytes()
 
 
+LOCAL = "local"
+"""An engine in this process."""
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -245,6 +249,8 @@ class Update(_Section):
     """What a training job may spend and how it trains."""
 
     algorithm: Algorithm = Algorithm.GRPO
+    actor: str = Field(LOCAL, pattern=r"^(local|https?://\S+)$")
+    """Who samples: `local`, or the URL of a vLLM server that serves the same base and reads the job's folder."""
     steps: int = Field(160, ge=1)
     prompts: int = Field(8, ge=1)
     """Prompts a step."""

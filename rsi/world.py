@@ -41,4 +41,4 @@ def real(deployment: Deployment, progress: Progress = silent, clock: Clock | Non
 
         return EngineJudge(OpenAIEngine(endpoint(said.url), said.model, ""), said.model)
 
-    return World(clock or SystemClock(), progress, base, engine, judge)
+    return World(clock or SystemClock(), progress, base, engine, judge=judge)

@@ -49,7 +49,6 @@ from rsi.update.step import imitate, take
 from rsi.update.worlds import Worlds
 from rsi.verifiers import verify
 
-
 FAILURES = (OutcomeKind.ERROR, OutcomeKind.INVALID)
 """Ends of an answer that say nothing of the model."""
 

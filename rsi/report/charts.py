@@ -60,6 +60,16 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
     return [round(k * step, 10) for k in range(first, last + 1)]
 
 
+def brief(value: float) -> str:
+    """A number in few characters: ``0.4``, ``4e-4``."""
+    plain = f"{value:g}"
+    if len(plain) <= 5 and "e" not in plain:
+        return plain
+    digits, _, power = f"{value:.1e}".partition("e")
+    small = f"{digits.removesuffix('.0')}e{int(power)}"
+    return min(plain, small, key=len)
+
+
 def smooth(values: Sequence[float], window: int) -> list[float]:
     """Mean of each value with its neighbours, `window` wide, cut at the ends."""
     half = window // 2
@@ -83,12 +93,12 @@ def line_chart(
     means = smooth(ys, window)
     end_x, end_y = frame.at_x(xs[-1]), frame.at_y(means[-1])
     body = [
-        *_grid_y(frame, {y: f"{y:g}" for y in ticks(low, high)}),
+        *_grid_y(frame, {y: brief(y) for y in ticks(low, high)}),
         *_axis_x(frame, ticks(min(xs), max(xs), 8)),
         f'<path class="raw" d="{_path(frame, xs, ys)}"/>',
         f'<path class="mean" d="{_path(frame, xs, means)}"/>',
         f'<circle class="dot after" cx="{end_x:.1f}" cy="{end_y:.1f}" r="4"/>',
-        _text(end_x - 8, end_y - 10, f"{means[-1]:.3g}", "value", "end"),
+        _text(end_x - 8, end_y - 10, brief(float(f"{means[-1]:.3g}")), "value", "end"),
         _text((frame.left + frame.right) / 2, frame.bottom + 40, x_name, "name", "middle"),
         _text(14, (frame.top + frame.bottom) / 2, y_name, "name", "middle", turn=True),
     ]

@@ -7,12 +7,12 @@ from rsi.report.charts import grouped_bars, interval_plot, line_chart
 from rsi.report.evidence import Evidence
 from rsi.report.style import STYLE
 from rsi.report.telling import (
-    COURSES,
     Course,
     Table,
     bank_lines,
     baseline_line,
     clause_title,
+    courses,
     evidence_rows,
     groups_table,
     headline,
@@ -150,7 +150,7 @@ def _groups(evidence: Evidence) -> str:
 
 
 def _training(evidence: Evidence) -> str:
-    figures = "".join(_course(evidence, course) for course in COURSES)
+    figures = "".join(_course(evidence, course) for course in courses(evidence))
     lines = (*run_lines(evidence), *bank_lines(evidence))
     if not figures and not lines:
         return ""

@@ -35,10 +35,10 @@ class Course(NamedTuple):
 
 COURSES = (
     Course("reward", "mean reward", "Reward", 1.0),
-    Course("loss", "loss, nats", "Loss", 0.0),
     Course("entropy", "nats a token", "Entropy of the policy", 0.0),
     Course("k3", "nats a token", "Distance between actor and learner (k3)", 0.0),
 )
+LOSS = Course("loss", "nats a token", "Loss", 0.0)
 
 
 class Table(NamedTuple):
@@ -156,6 +156,12 @@ def tickets_table(evidence: Evidence) -> Table:
     most = evidence.tickets[:MOST_TICKETS]
     rows = [(one.title, one.blame.value, "; ".join(one.reasons) or "–", str(one.count)) for one in most]
     return Table(("What", "Whose", "Why", "Traces"), tuple(rows), numbers=3)
+
+
+def courses(evidence: Evidence) -> tuple[Course, ...]:
+    """What to draw of a run: the loss says something only where right answers were shown."""
+    rewarded = any("reward" in row for row in evidence.metrics)
+    return COURSES if rewarded else (LOSS, *COURSES)
 
 
 def run_lines(evidence: Evidence) -> tuple[str, ...]:

@@ -17,12 +17,13 @@ from flows.server import Server, settings
 from flows.watch import Run, Watch
 from rsi.errors import ContractError, RefusedError, RsiError, TransientError
 from rsi.ids import digest
-from rsi.ports import SystemClock
+from rsi.ports import Progress, SystemClock, silent
 from rsi.registry import adapters
 from rsi.settings import PROJECT, Deployment, Home
 from rsi.store.ledger import Ledger
 from rsi.update import job as jobs
 from tests.flows.flow_made import tiny_home
+from tests.made import tiny_job
 from tests.night_made import contracts
 
 if TYPE_CHECKING:
@@ -151,6 +152,41 @@ def test_how_a_run_ended_is_how_the_job_ended(tried: UUID) -> None:
         with pytest.raises(error, match=said) as found:
             pool.judge(tried, state)
         assert type(found.value) is error
+
+
+def test_a_job_is_brought_to_its_store_and_its_results_are_fetched(
+    server: Server, tiny_base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever works at the URL needs nothing of the home; a job that is done is submitted no more."""
+    from prefect import flow
+    from prefect.states import Completed
+
+    from flows import pool, workers
+    from rsi.update.remote import work_at
+
+    workers.ensure()
+    monkeypatch.setenv("RSI_CACHE", str(tmp_path / "cache"))
+    home = Home(tmp_path / "home")
+    job = tiny_job(home, tiny_base, steps=2)
+    place = jobs.submit(home, job)
+    followed: list[UUID] = []
+
+    def follow(run: UUID, progress: Progress) -> "State[None]":
+        followed.append(run)
+        work_at(f"memory://store/{job.digest}", None, progress)
+        return Completed()
+
+    monkeypatch.setattr(pool, "follow", follow)
+
+    @flow
+    def night() -> None:
+        for _ in range(2):
+            pool.PoolTrainer("rsi-gpu", "memory://store/")(place, silent)
+
+    night()
+    end = jobs.done(place)
+    assert end is not None and (place / "adapter" / "adapter.json").exists()
+    assert len(followed) == 1
 
 
 def test_cancelling_a_run_that_no_worker_has_taken_ends_it(tried: UUID, watch: Watch) -> None:

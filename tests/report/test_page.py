@@ -171,10 +171,11 @@ def test_clause_titles_read_as_words() -> None:
 
 
 def test_a_run_is_drawn_by_what_it_measured_and_told_in_counts() -> None:
-    """Reward, loss, entropy and mismatch over the steps; steps, groups without signal and failed answers in words."""
+    """Reward, entropy and mismatch over the steps, or the loss; steps, silent groups and failed answers in words."""
     shown = page(evidence())
-    for title in ("Reward", "Loss", "Entropy of the policy", "Distance between actor and learner (k3)"):
+    for title in ("Reward", "Entropy of the policy", "Distance between actor and learner (k3)"):
         assert f'aria-label="{title}"' in shown
+    assert 'aria-label="Loss"' not in shown
     said = read(shown).text
     assert "120 steps in 3 min, 15,360 sampled tokens; 62 groups without signal" in said
     assert "answers: scored 15,240, error 120" in said

@@ -11,11 +11,12 @@ from rsi.commands.say import line
 from rsi.errors import ContractError
 from rsi.harness import hcp
 from rsi.ids import canonical
+from rsi.intake import Splits, Traces
 from rsi.ports import Clock, SystemClock
 from rsi.records import Judgement, Modes, Origin, Verdict
 from rsi.registry import approval, champion, genesis, versions
 from rsi.report.progress import TerminalProgress
-from rsi.settings import PROJECT, Deployment, Home, Splits, Traces, Update
+from rsi.settings import PROJECT, Deployment, Home, Update
 from rsi.store.files import write_whole
 from rsi.store.ledger import Ledger
 

@@ -16,6 +16,7 @@ ORDER = (
     "mode_parts",
     "records",
     "algorithm",
+    "intake",
     "ports",
     "store.files",
     "settings",

@@ -12,6 +12,7 @@ from pathlib import Path
 from rsi import assets, faults
 from rsi.errors import ContractError, IntegrityError
 from rsi.gate.baseline import baseline
+from rsi.gate.bench import unspoken
 from rsi.gate.contract import Contract, read
 from rsi.gate.difference import changed_role, changes
 from rsi.gate.evaluate import evaluate
@@ -20,7 +21,7 @@ from rsi.gate.suites import Resolve, Suite, load
 from rsi.gate.verdict import judge
 from rsi.harness.hcp import Harness
 from rsi.ids import canonical
-from rsi.ports import Engine, Progress, silent
+from rsi.ports import Dialogue, Engine, Progress, silent
 from rsi.records import BankManifest, Modes, Record, Verdict, Version
 from rsi.report.card import card
 from rsi.report.evidence import Baseline, Evidence, MetricsRow
@@ -55,6 +56,7 @@ def gate(
     story: Story | None = None,
     anchor: Version | None = None,
     progress: Progress = silent,
+    dialogue: Callable[[], Dialogue] = unspoken,
     contracts: Path | None = None,
     resolve: Resolve = assets.resolve,
 ) -> Verdict:
@@ -63,6 +65,7 @@ def gate(
     Args:
         harness_of: the harness with a digest.
         anchor: the version that the contract's `anchor` names; needed exactly when it names one.
+        dialogue: how the base writes a conversation that grows; asked for by suites that are played.
         contracts: the contracts folder, by default that of the settings.
         resolve: text of a public item, by default `rsi.assets.resolve`.
 
@@ -79,7 +82,9 @@ def gate(
     contract = read(contract_name, root)
     suites = {name: load(name, pin, root, resolve) for name, pin in contract.pins.items()}
     _check_anchor(contract, anchor)
-    scorecard = evaluate(contract, suites, champion, candidate, engine, harness_of, progress, anchor)
+    scorecard = evaluate(
+        contract, suites, champion, candidate, engine, harness_of, progress, anchor, dialogue=dialogue
+    )
     verdict = judge(contract, scorecard, night, role)
     before, after = harness_of(champion.harness), harness_of(candidate.harness)
     evidence = Evidence(

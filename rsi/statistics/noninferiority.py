@@ -14,15 +14,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import betainc, betaln, xlog1py, xlogy
 from scipy.stats import t as student
 
 from rsi.errors import ContractError
 from rsi.statistics.clusters import spread
-from rsi.statistics.score import check_counts, paired_score
+from rsi.statistics.score import check_counts, paired_score, paired_scores
 
 _GRID = 300
 _HALVINGS = 14
+_NOTHING = 1e-14
+"""A chance that is left out of a sum of a few hundred."""
 
 
 @dataclass(frozen=True)
@@ -96,22 +98,27 @@ def _tail(b: int, c: int, n: int, difference: float) -> float:
     does.
     """
     seen = paired_score(b, c, n, difference) - 1e-9
-    need = np.array([_least_wins(m, n, difference, seen) for m in range(n + 1)])
+    need = _least_wins(n, difference, seen)
     m = np.arange(n + 1)
     least = max(abs(difference), 1e-9)
     rates = least + (1 - least) * (np.arange(_GRID + 1) / _GRID)[:, None] ** 2
     wins = np.clip((1 + difference / rates) / 2, 0.0, 1.0)
-    tails = (binom.pmf(m, n, rates) * binom.sf(need - 1, m, wins)).sum(axis=1)
-    return float(min(tails.max(), 1.0))
+    ways = -betaln(n - m + 1, m + 1) - np.log(n + 1)
+    chances = np.exp(ways + xlogy(m, rates) + xlog1py(n - m, -rates))
+    row, column = np.nonzero((chances > _NOTHING) & (need <= m))
+    # P(Binomial(m, w) >= k) is I_w(k, m - k + 1); of k = 0 it is 1.
+    reached = betainc(np.maximum(need, 1e-12)[column], (m - need + 1.0)[column], wins[row, 0])
+    tails = np.bincount(row, chances[row, column] * reached)
+    return float(min(tails.max(initial=0.0), 1.0))
 
 
-def _least_wins(m: int, n: int, difference: float, seen: float) -> int:
-    """The fewest wins among `m` discordant items whose score reaches `seen`; m + 1 where none does."""
-    low, high = 0, m + 1
-    while low < high:
-        middle = (low + high) // 2
-        if paired_score(middle, m - middle, n, difference) >= seen:
-            high = middle
-        else:
-            low = middle + 1
+def _least_wins(n: int, difference: float, seen: float) -> np.ndarray:
+    """The fewest wins among m = 0..n discordant items whose score reaches `seen`; m + 1 where none does."""
+    m = np.arange(n + 1)
+    low, high = np.zeros(n + 1, int), m + 1
+    while (going := low < high).any():
+        middle = np.minimum((low + high) // 2, m)
+        reached = paired_scores(middle, m - middle, n, difference) >= seen
+        high = np.where(going & reached, middle, high)
+        low = np.where(going & ~reached, middle + 1, low)
     return low

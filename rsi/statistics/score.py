@@ -1,8 +1,10 @@
 """Tango's score statistic for the difference of two paired proportions."""
 
-from math import inf, sqrt
+import numpy as np
 
 from rsi.errors import ContractError
+
+Counts = int | np.ndarray
 
 
 def check_counts(b: int, c: int, n: int) -> None:
@@ -23,12 +25,18 @@ def paired_score(b: int, c: int, n: int, difference: float) -> float:
     c + (2n - b + c) d, C = -c d (1 - d). Source: Tango 1998, Statistics in Medicine
     17:891-908; the same statistic as Nam 1997, Biometrics 53:1422-1430.
     """
+    return float(paired_scores(b, c, n, difference))
+
+
+def paired_scores(b: Counts, c: Counts, n: int, difference: float) -> np.ndarray:
+    """`paired_score` of many counts at once."""
     d = difference
+    b, c = np.asarray(b, float), np.asarray(c, float)
     beta = -b - c + (2 * n - b + c) * d
     gamma = -c * d * (1 - d)
-    q = (sqrt(max(beta * beta - 8 * n * gamma, 0.0)) - beta) / (4 * n)
+    q = (np.sqrt(np.maximum(beta * beta - 8 * n * gamma, 0.0)) - beta) / (4 * n)
     numerator = b - c - n * d
     variance = n * (2 * q + d * (1 - d))
-    if variance <= 1e-12:
-        return 0.0 if abs(numerator) < 1e-12 else (inf if numerator > 0 else -inf)
-    return numerator / sqrt(variance)
+    sure = variance <= 1e-12
+    at = numerator / np.sqrt(np.where(sure, 1.0, variance))
+    return np.where(sure, np.where(np.abs(numerator) < 1e-12, 0.0, np.copysign(np.inf, numerator)), at)

@@ -203,7 +203,10 @@ def _overlap(found: Overlap | None) -> list[Objection]:
 
 def _content(task: Task, detector: Detector, rules: Rules) -> Iterator[Objection]:
     texts = [
-        *(_OWN_TAGS.sub("", one.content) if one.role == "assistant" else one.content for one in task.messages),
+        *(
+            _OWN_TAGS.sub("", one.content) if one.role == "assistant" else one.content
+            for one in task.messages
+        ),
         task.tools,
     ]
     for text in texts:

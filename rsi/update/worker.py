@@ -45,6 +45,7 @@ from rsi.update.closed import Labels, Texts
 from rsi.update.guards import Row, Stop, judged
 from rsi.update.job import Done, Job
 from rsi.update.practice import Practice
+from rsi.update.rollouts import Recorded, Rollouts
 from rsi.update.step import imitate, take
 from rsi.update.worlds import Worlds
 from rsi.verifiers import verify
@@ -62,6 +63,7 @@ class Run(NamedTuple):
     harness: hcp.Harness
     labels: Labels
     practice: Practice
+    rollouts: Rollouts
     tasks: tuple[Task, ...]
 
     @property
@@ -96,7 +98,12 @@ def _run(place: Path, job: Job, base: Path) -> Run:
     model = learner.build(place / "adapters", base_model, job.settings, job.warm_start, job.frozen)
     labels = Labels(model.decoder, Texts(tokenizer, harness), job.settings)
     practice = labels if job.hop == ROUTE else _worlds(place, job, base, model, harness, tokenizer)
-    return Run(place, job, model, harness, labels, practice, asked)
+
+    def text(tokens: Sequence[int]) -> str:
+        return str(tokenizer.decode(list(tokens)))
+
+    rollouts = Rollouts(place, job.settings.keep, job.settings.seed, job.harness, text)
+    return Run(place, job, model, harness, labels, Recorded(practice, rollouts), rollouts, asked)
 
 
 def _worlds(
@@ -127,10 +134,12 @@ def _worked(run: Run, progress: Progress) -> Done:
     if not any(row["live"] for row in rows):
         stop = Stop(f"none of {len(rows)} steps found a group of answers with a signal", False)
     name = None if stop is not None and not stop.well else _export(run)
+    run.rollouts.finish()
     faults.point("update.before_complete")
     skipped = sum(int(row["skipped"]) for row in rows)
     ended = stop.reason if stop is not None else f"all {len(rows)} steps were taken"
     end = jobs.finish(run.place, Done(adapter=name, steps=len(rows), skipped=skipped, ended=ended))
+    run.rollouts.clear()
     with suppress(OSError):
         shutil.rmtree(run.checkpoints)
     return end
@@ -142,6 +151,7 @@ def _steps(run: Run, progress: Progress) -> tuple[list[Row], Stop | None]:
     saved = sorted(run.checkpoints.glob("step-*"))
     first = learner.load_checkpoint(saved[-1], run.model) if saved else 0
     rows = _kept_rows(run.log, first)
+    run.rollouts.resume(first)
     stop = judged(settings, rows)
     for step in range(first, settings.steps):
         if stop is not None:

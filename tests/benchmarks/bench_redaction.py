@@ -27,7 +27,9 @@ def main() -> None:
     redactor = Redactor(b"benchmark")
     grown = {unit: growth(redactor, unit) for unit in UNITS}
     worst = sorted(grown, key=lambda unit: -grown[unit])[:5]
-    print(json.dumps({"units": len(UNITS), "worst": {unit: round(grown[unit], 2) for unit in worst}}, indent=2))
+    print(
+        json.dumps({"units": len(UNITS), "worst": {unit: round(grown[unit], 2) for unit in worst}}, indent=2)
+    )
 
 
 def growth(redactor: Redactor, unit: str) -> float:

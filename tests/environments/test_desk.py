@@ -47,7 +47,9 @@ def test_every_environment_keeps_the_contract(name):
         world = kind(name).open()
         assert world.reset(task, 1) == task.request
         assert (
-            final_state.check(world.final_state(), orjson.dumps({"state": orjson.loads(task.world)}).decode()).score
+            final_state.check(
+                world.final_state(), orjson.dumps({"state": orjson.loads(task.world)}).decode()
+            ).score
             == 1
         )
         for call in task.oracle:

@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from rsi.errors import ContractError
+from rsi.statistics.noninferiority import noninferior
 from rsi.statistics.paired import mcnemar
-from rsi.statistics.power import mde, power
+from rsi.statistics.power import items_needed, mde, noninferior_power, power
 
 
 def test_power_by_enumeration() -> None:
@@ -48,3 +50,30 @@ def test_what_cannot_be_seen_has_no_effect_size() -> None:
     assert few is not None and many is not None and many < few
     with pytest.raises(ContractError, match="discordance"):
         power(10, 0.1, 0.2)
+
+
+@pytest.mark.parametrize(("n", "discordance", "effect"), SIZES)
+def test_the_items_needed_are_those_of_the_facts(n: int, discordance: float, effect: float) -> None:
+    """From the effect back to the size; a tiny effect needs more items than anybody has."""
+    needed = items_needed(discordance, effect)
+
+    assert needed == pytest.approx(n, rel=0.03)
+    assert needed is not None and power(needed, discordance, effect) >= 0.8
+    assert items_needed(0.2, 0.0) is None and items_needed(0.5, 0.001) is None
+    assert items_needed(1.0, 0.99) == 4
+
+
+def test_the_power_of_a_guard_by_enumeration() -> None:
+    """Planning by the score comes close to what the exact test does for an equal candidate."""
+    n, discordance, margin = 30, 0.15, 0.2
+    exact = sum(
+        binom.pmf(m, n, discordance) * binom.pmf(b, m, 0.5)
+        for m in range(12)
+        for b in range(m + 1)
+        if noninferior(b, m - b, n, margin).shown
+    )
+
+    assert noninferior_power(n, discordance, margin) == pytest.approx(exact, abs=0.05)
+    assert noninferior_power(4 * n, discordance, margin) > noninferior_power(n, discordance, margin)
+    with pytest.raises(ContractError):
+        noninferior_power(n, discordance, 0.0)

@@ -188,7 +188,10 @@ def test_one_worker_at_a_time(home, tiny_base):
     """The second one is told who is at it."""
     place = submit(home, tiny_job(home, tiny_base))
 
-    with hold(place / "lock", "a worker on another core", "now"), pytest.raises(BusyError, match="another core"):
+    with (
+        hold(place / "lock", "a worker on another core", "now"),
+        pytest.raises(BusyError, match="another core"),
+    ):
         work(place, tiny_base, silent)
 
 

@@ -128,7 +128,7 @@ def test_both_ways_of_scoring_agree_and_differ_in_their_gradients(model, tiny_ba
         found.append((rows, logprobs.detach(), torch.cat([one.flatten() for one in gradient])))
 
     (rows, ours, prefix), (others, theirs, full) = found
-    assert rows == others == [1, 2, 3]
+    assert rows == others and sorted(rows) == [1, 2, 3]
     assert torch.allclose(ours, theirs, atol=1e-4)
     assert not torch.allclose(prefix, full, atol=1e-4)
 
@@ -168,9 +168,7 @@ def desk_job(home, tiny_base, **settings):
 
 def test_shown_solutions_are_learnt(home, tiny_base):
     """Supervised training on played solutions lowers the loss, and leaves an adapter of the role."""
-    place = submit(
-        home, desk_job(home, tiny_base, algorithm="sft", steps=8, prompts=2, learning_rate=0.02)
-    )
+    place = submit(home, desk_job(home, tiny_base, algorithm="sft", steps=8, prompts=2, learning_rate=0.02))
 
     end = work(place, tiny_base, silent)
 

@@ -14,6 +14,9 @@ import torch
 from rsi.records import Task
 from rsi.update.practice import Drawn, Groups, Practice, Rollout
 
+LOOK_S = 5.0
+"""Longest time between two looks."""
+
 
 class Watch:
     """Calls `expired` from a thread of its own, once, when nobody has moved for `seconds`."""
@@ -21,12 +24,12 @@ class Watch:
     def __init__(self, seconds: float | None, expired: Callable[[], None]) -> None:
         """Watch between `with` and its end; None never expires."""
         self._seconds, self._expired = seconds, expired
-        self._moved = time.monotonic()
+        self._moves = 0
         self._over = threading.Event()
 
     def move(self) -> None:
         """Something came back."""
-        self._moved = time.monotonic()
+        self._moves += 1
 
     def __enter__(self) -> "Watch":
         self.move()
@@ -40,8 +43,14 @@ class Watch:
         self._over.set()
 
     def _look(self, seconds: float) -> None:
-        while not self._over.wait(max(self._moved + seconds - time.monotonic(), 0.01)):
-            if time.monotonic() - self._moved >= seconds:
+        every = min(seconds / 10, LOOK_S)
+        seen, still, before = self._moves, 0.0, time.monotonic()
+        while not self._over.wait(every):
+            now = time.monotonic()
+            # Time in which the whole process was stopped, or the machine asleep, is nobody's standing still.
+            still = still + min(now - before, 2 * every) if seen == self._moves else 0.0
+            seen, before = self._moves, now
+            if still >= seconds:
                 self._expired()
                 return
 

@@ -130,6 +130,10 @@ def apart(place, base, fault=""):
     process = multiprocessing.get_context("fork").Process(target=child)
     process.start()
     process.join(120)
+    if process.is_alive():
+        process.kill()
+        process.join()
+        pytest.fail("the job did not come to an end")
     return process.exitcode
 
 

@@ -44,3 +44,17 @@ def test_a_watch_that_is_over_or_switched_off_never_expires():
         if thread.name == "rsi-watch":
             thread.join(LONG_S)
     assert threading.active_count() == before
+
+
+def test_time_in_which_the_process_was_stopped_does_not_count(monkeypatch):
+    """A look that comes an hour late is worth two of its turns."""
+    fired, looks = threading.Event(), []
+
+    def late() -> float:
+        looks.append(1)
+        return 3600.0 * len(looks)
+
+    monkeypatch.setattr("rsi.update.watch.time.monotonic", late)
+    with Watch(0.2, fired.set):
+        assert fired.wait(LONG_S)
+    assert len(looks) > 5

@@ -153,6 +153,10 @@ class Home:
         return path.read_bytes()
 
 
+LOCAL = "local"
+"""An engine in this process."""
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -173,6 +177,14 @@ class Generator(_Section):
     calls: int = Field(50, ge=0)
     """Most questions a night."""
     max_tokens: int = Field(400, ge=1)
+
+
+class Judging(_Section):
+    """The model behind the verifier `judge`, on an OpenAI-compatible server."""
+
+    url: str = ""
+    """Its address; empty for none: tasks and suites that need a judge are then refused."""
+    model: str = ""
 
 
 class Research(_Section):
@@ -237,6 +249,8 @@ class Update(_Section):
     """What a training job may spend and how it trains."""
 
     algorithm: Algorithm = Algorithm.GRPO
+    actor: str = Field(LOCAL, pattern=r"^(local|https?://\S+)$")
+    """Who samples: `local`, or the URL of a vLLM server that serves the same base and reads the job's folder."""
     steps: int = Field(160, ge=1)
     prompts: int = Field(8, ge=1)
     """Prompts a step."""
@@ -250,6 +264,8 @@ class Update(_Section):
     passes: int = Field(1, ge=1, le=2)
     """Optimiser steps over the same answers. Log-probs over a captured prompt drift from the third on: LongStraw
     measured a mean difference of 3.1 nats after 4 steps, 0.03 after 2."""
+    answer_tokens: int = Field(128, ge=1)
+    """Most tokens of an answer that is one text, where the harness allows as many; episodes have rules of their own."""
     whole_prompt: bool = False
     """Whether gradients flow through the prompt as well; costs time and memory by its length."""
     retries: int = Field(1, ge=0, le=10)
@@ -317,6 +333,7 @@ class Deployment(_Section):
     redaction: Redaction = Redaction()
     discover: Discover = Discover()
     research: Research = Research()
+    judge: Judging = Judging()
     expand: Expand = Expand()
     update: Update = Update()
     night: NightRules = NightRules()

@@ -39,7 +39,6 @@ def _verdict(home: Home, prefix: str | None) -> Digest:
 
 def replicas(home: Home, deployment: Deployment) -> list[Replica]:
     """Every running gateway of this home; the deployment's engine where none runs."""
-    from rsi.engine.openai import OpenAIEngine
     from rsi.engine.publish import EngineReplica
     from rsi.serve.client import running
     from rsi.world import real
@@ -47,8 +46,7 @@ def replicas(home: Home, deployment: Deployment) -> list[Replica]:
     gateways: list[Replica] = list(running(home))
     if gateways:
         return gateways
-    engine = real(deployment).engine()
-    return [EngineReplica(engine, engine.score if isinstance(engine, OpenAIEngine) else None)]
+    return [EngineReplica(real(deployment).engine())]
 
 
 def status(json: Json = False) -> None:

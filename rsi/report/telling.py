@@ -12,6 +12,8 @@ MOST_TICKETS = 20
 _GROUPS = {"own": "written for this project"}
 _CLAUSES = {
     "size": "enough items",
+    "power": "sharp enough",
+    "noise": "above the noise floor",
     "gain": "gain",
     "accuracy": "accuracy",
     "labels": "every label",

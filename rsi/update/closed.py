@@ -10,7 +10,7 @@ policy never says: after 60 steps of such a run its ``metrics.jsonl`` had 0.03 n
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -26,6 +26,9 @@ from rsi.update.practice import Groups, Rollout
 from rsi.update.prefix import Captured, capture, replay
 from rsi.update.scoring import Decoder
 from rsi.verifiers import verify
+
+Weigh = Callable[[Sequence[Sequence[int]]], Sequence[Sequence[float]]]
+"""Prompts, as tokens -> log-probs of all labels by an actor elsewhere that has the policy's weights of now."""
 
 
 class Texts(NamedTuple):
@@ -72,17 +75,22 @@ class Labels:
 
     longest = 1
 
-    def __init__(self, model: Decoder, texts: Texts, settings: Update) -> None:
-        """Try tasks with the policy that `model` is."""
-        self._model, self._texts, self._settings = model, texts, settings
+    def __init__(self, model: Decoder, texts: Texts, settings: Update, weigh: Weigh | None = None) -> None:
+        """Try tasks with the policy that `model` is; where `weigh` is given, answers are drawn by what it says."""
+        self._model, self._texts, self._settings, self._weigh = model, texts, settings, weigh
         self.choices = texts.choices()
 
     def draw(self, tasks: Sequence[Task], step: int, again: int = 0) -> "DrawnLabels":
         """Draw from the policy with exploration, and have the answers verified."""
         prompts = self._texts.prompts([self._texts.harness.route_prompt(one.messages) for one in tasks])
         captured = capture(self._model.body, prompts)
-        scores = policy(self._model, captured, self.choices)
-        mixture = behaviour(scores.detach(), self._settings.exploration)
+        scores: torch.Tensor | None = None
+        if self._weigh is None:
+            scores = policy(self._model, captured, self.choices)
+            said = scores.detach()
+        else:
+            said = torch.tensor(self._weigh(prompts))
+        mixture = behaviour(said, self._settings.exploration)
         drawn = f"{self._settings.seed}:{step}" + (f":{again}" if again else "")
         generator = torch.Generator().manual_seed(int(digest(drawn)[:15], 16))
         chosen = torch.multinomial(mixture, self._settings.samples, replacement=True, generator=generator)
@@ -93,7 +101,7 @@ class Labels:
             actor=mixture.log().gather(1, chosen).view(-1, 1),
             mask=torch.ones(chosen.numel(), 1),
             outcomes=Counter(judged[row][label].kind for row, label in _places(chosen)),
-            facts={**self._facts(tasks, scores.detach()), "prompt_tokens": float(sum(map(len, prompts)))},
+            facts={**self._facts(tasks, said), "prompt_tokens": float(sum(map(len, prompts)))},
         )
         asked = tuple(map(Asked, (one.task_id for one in tasks), prompts, judged))
         return DrawnLabels(self, captured, chosen, groups, scores, asked)
@@ -162,14 +170,17 @@ class DrawnLabels:
         captured: Captured,
         chosen: torch.Tensor,
         groups: Groups,
-        scores: torch.Tensor,
+        scores: torch.Tensor | None,
         asked: Sequence[Asked] = (),
     ) -> None:
-        """`scores` are the policy's at the time, with their graph; `asked` has a value a prompt."""
+        """`scores` are the policy's at the time, with their graph, and None where an actor elsewhere drew.
+
+        `asked` has a value a prompt.
+        """
         self.groups = groups
         self._asked = asked
         self._practice, self._captured, self._chosen = practice, captured, chosen
-        self._scores: torch.Tensor | None = scores
+        self._scores = scores
 
     def rollouts(self) -> Iterator[Rollout]:
         """Each label as the one answer it was; none for labels that were shown."""

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import orjson
-from transformers import PreTrainedTokenizerBase
 
 from rsi import faults
 from rsi.algorithm import Algorithm
@@ -32,22 +31,24 @@ from rsi.registry import adapters
 from rsi.registry.promote import probe_prompts
 from rsi.report.progress import TerminalProgress
 from rsi.report.words import plural
-from rsi.settings import quiet_dependencies
+from rsi.settings import LOCAL, quiet_dependencies
 from rsi.store.files import publish_folder, write_whole
 from rsi.store.locks import hold
 from rsi.tasks.prompt import ROUTE
+from rsi.tasks.worlds import HOP as WORLD
 from rsi.tasks.worlds import VERIFIER
 from rsi.update import job as jobs
-from rsi.update import learner
+from rsi.update import learner, served
 from rsi.update.actor import Actor
 from rsi.update.batches import batch
-from rsi.update.closed import Labels, Texts
+from rsi.update.closed import Labels, Texts, Weigh
 from rsi.update.guards import Row, Stop, judged
 from rsi.update.job import Done, Job
 from rsi.update.practice import Practice
 from rsi.update.rollouts import Recorded, Rollouts
 from rsi.update.step import imitate, take
 from rsi.update.worlds import Worlds
+from rsi.update.written import Written
 from rsi.verifiers import verify
 
 FAILURES = (OutcomeKind.ERROR, OutcomeKind.INVALID)
@@ -65,6 +66,8 @@ class Run(NamedTuple):
     practice: Practice
     rollouts: Rollouts
     tasks: tuple[Task, ...]
+    actor: Actor | None
+    """Who samples, where that is not the learner itself."""
 
     @property
     def log(self) -> Path:
@@ -96,36 +99,48 @@ def _run(place: Path, job: Job, base: Path) -> Run:
     harness = jobs.harness(place, job)
     base_model, tokenizer = read_base(base)
     model = learner.build(place / "adapters", base_model, job.settings, job.warm_start, job.frozen)
-    labels = Labels(model.decoder, Texts(tokenizer, harness), job.settings)
-    practice = labels if job.hop == ROUTE else _worlds(place, job, base, model, harness, tokenizer)
+    texts = Texts(tokenizer, harness)
+    actor, weigh = _actor(place, job, base, model, texts)
+    labels = Labels(model.decoder, texts, job.settings, weigh)
+    practice = labels if actor is None or job.hop == ROUTE else _sampled(job, actor, model, texts)
 
     def text(tokens: Sequence[int]) -> str:
         return str(tokenizer.decode(list(tokens)))
 
     rollouts = Rollouts(place, job.settings.keep, job.settings.seed, job.harness, text)
-    return Run(place, job, model, harness, labels, Recorded(practice, rollouts), rollouts, asked)
+    return Run(place, job, model, harness, labels, Recorded(practice, rollouts), rollouts, asked, actor)
 
 
-def _worlds(
-    place: Path,
-    job: Job,
-    base: Path,
-    model: learner.Learner,
-    harness: hcp.Harness,
-    tokenizer: PreTrainedTokenizerBase,
-) -> Worlds:
-    """Episodes in worlds, sampled by an engine of their own."""
+def _actor(
+    place: Path, job: Job, base: Path, model: learner.Learner, texts: Texts
+) -> tuple[Actor | None, Weigh | None]:
+    """Who samples where the learner does not itself, and how labels are weighed there."""
+    if job.settings.actor != LOCAL:
+        return served.join(job, place, model, texts)
+    if job.hop == ROUTE:
+        return None, None
+    return Actor(LocalEngine(base, job.base), place / "actor"), None
+
+
+def _sampled(job: Job, actor: Actor, model: learner.Learner, texts: Texts) -> Practice:
+    """Episodes in worlds or written answers, sampled by an actor."""
 
     def score(state: str, expected: str) -> Outcome:
         return verify(VERIFIER, state, expected)
 
-    table = Table(Dialogue(tokenizer), harness.agent, score)
-    return Worlds(model, Actor(LocalEngine(base, job.base), place / "actor"), table, job.settings, job.base)
+    dialogue = Dialogue(texts.tokenizer)
+    if job.hop != WORLD:
+        return Written(model, actor, dialogue, texts.harness, job.settings, job.base)
+    return Worlds(model, actor, Table(dialogue, texts.harness.agent, score), job.settings, job.base)
 
 
 def _worked(run: Run, progress: Progress) -> Done:
     before = learner.fingerprint(run.model)
-    rows, stop = _steps(run, progress)
+    try:
+        rows, stop = _steps(run, progress)
+    finally:
+        if run.actor is not None:
+            run.actor.close()
     learner.settle(run.model)
     if learner.fingerprint(run.model) != before:
         raise IntegrityError(

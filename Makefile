@@ -4,7 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow bench check clean
+VLLM := .venv-vllm
+RSI_VLLM ?= $(CURDIR)/$(VLLM)/bin/vllm
+
+.PHONY: demo test test-slow test-vllm vllm-env bench check clean
 
 demo: $(READY)
 	$(BIN)/rsi assets pull
@@ -19,6 +22,19 @@ test: $(READY)
 
 test-slow: $(READY)
 	$(BIN)/pytest -m slow
+
+# Needs `make vllm-env`, or RSI_VLLM=/path/to/bin/vllm; skips without a vLLM program.
+test-vllm: $(READY)
+	$(BIN)/rsi assets pull
+	RSI_VLLM=$(RSI_VLLM) $(BIN)/pytest -m vllm tests/vllm
+
+vllm-env: $(VLLM)/.ready
+
+$(VLLM)/.ready: tools/vllm/requirements.txt tools/vllm/platform/pyproject.toml
+	$(PYTHON) -m venv $(VLLM)
+	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement tools/vllm/requirements.txt
+	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps ./tools/vllm/platform
+	touch $(VLLM)/.ready
 
 bench: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_traces
@@ -40,4 +56,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) .rsi
+	rm -rf $(VENV) $(VLLM) .rsi

@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rsi.commands.loop import next_night
-from rsi.commands.say import TerminalProgress, line
+from rsi.commands.say import line
 from rsi.errors import ContractError
 from rsi.harness import hcp
 from rsi.ids import canonical
+from rsi.intake import Splits, Traces
 from rsi.ports import Clock, SystemClock
 from rsi.records import Judgement, Modes, Origin, Verdict
 from rsi.registry import approval, champion, genesis, versions
-from rsi.settings import PROJECT, Deployment, Home, Splits, Traces, Update
+from rsi.report.progress import TerminalProgress
+from rsi.settings import PROJECT, Deployment, Home, Update
 from rsi.store.files import write_whole
 from rsi.store.ledger import Ledger
 

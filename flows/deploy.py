@@ -1,5 +1,7 @@
 """Serves a home's flows in one process: the stages, `nightly` on its schedule (UTC), and `promote`.
 
+Makes the work pools ``rsi-cpu`` and ``rsi-gpu`` as well, with the deployment that their workers run (`flows.workers`).
+
 ``python -m flows.deploy --home …``. Runs until Ctrl-C; each flow run is a process of its own. The settings
 that Prefect reads when it is imported are put in place first: results persisted as JSON, telemetry off.
 """
@@ -16,18 +18,19 @@ POLL_S = 2.0
 """How often new runs are looked for."""
 
 
-def serve(home: Home, deployment: Deployment, paused: bool) -> None:
-    """Serve until a signal; `paused` shows the schedule but does not follow it."""
+def serve(home: Home, deployment: Deployment, paused: bool, gpu: str) -> None:
+    """Serve until a signal; `paused` shows the schedule but does not follow it, `gpu` is a `flows.workers.Kind`."""
     from prefect import serve as serve_deployments
     from prefect.schedules import Cron
     from prefect.types.entrypoint import EntrypointType
 
-    from flows import automations
+    from flows import automations, workers
     from flows.nightly import nightly
     from flows.promote import promote
     from flows.stages import STAGES
 
     automations.ensure()
+    workers.ensure(workers.Kind(gpu))
     where = {"home": str(home.root)}
     module = EntrypointType.MODULE_PATH
     schedule = Cron(deployment.night.schedule, timezone="UTC", active=not paused)
@@ -46,6 +49,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m flows.deploy", description="Serve a home's flows.")
     parser.add_argument("--home", type=Path, help="folder of the deployment (RSI_HOME)")
     parser.add_argument("--paused", action="store_true", help="do not follow the schedule")
+    parser.add_argument(
+        "--gpu", choices=("docker", "kubernetes", "process"), default="docker", help="what workers of rsi-gpu start"
+    )
     asked = parser.parse_args()
     home = Home.find(asked.home)
     deployment = Deployment.read(home.deployment_file)
@@ -54,7 +60,7 @@ def main() -> None:
         f"serving deployment {deployment.name} of {home.root} · Prefect at {url.removesuffix('/api')}",
         flush=True,
     )
-    serve(home, deployment, asked.paused)
+    serve(home, deployment, asked.paused, asked.gpu)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ import httpx
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.exceptions import PrefectException
 
+from rsi.report.progress import Pace, told
+
 EVERY_S = 5.0
 """Least time between two updates."""
 
@@ -27,21 +29,23 @@ class ArtifactProgress:
 
     def __init__(self, every_s: float = EVERY_S, clock: Callable[[], float] = time.monotonic) -> None:
         self._every_s, self._clock = every_s, clock
+        self._pace = Pace(clock)
         self._told: dict[str, _Told] = {}
 
     def __call__(self, what: str, done: int, total: int, note: str = "") -> None:
         """Create or update the artifact of `what`, unless that was done a moment ago."""
-        told, now = self._told.get(what), self._clock()
-        if told is not None and done < total and now - told.at < self._every_s:
+        before, now = self._told.get(what), self._clock()
+        left = self._pace.left(what, done, total)
+        if before is not None and done < total and now - before.at < self._every_s:
             return
         share = 100.0 * done / max(total, 1)
-        text = f"{what}: {done} of {total}" + (f" ({note})" if note else "")
+        text = told(what, done, total, note, left)
         try:
-            if told is None:
+            if before is None:
                 key = re.sub(r"[^a-z0-9]+", "-", f"progress {what}".lower()).strip("-")
                 artifact = create_progress_artifact(progress=share, key=key, description=text)
             else:
-                artifact = told.artifact
+                artifact = before.artifact
                 update_progress_artifact(artifact, progress=share, description=text)
         except (httpx.HTTPError, PrefectException):
             return

@@ -5,6 +5,7 @@ end early ends the flow as *Quiet*, one that another night keeps out as *Skipped
 whose message is the reason. What a stage did is in the ledger, so a run that is repeated finds it done.
 """
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Literal, TypedDict
@@ -16,10 +17,12 @@ from prefect.states import Completed
 from prefect.tasks import Task
 
 from flows.evidence import show_scorecard
+from flows.pool import PoolTrainer
 from flows.progress import ArtifactProgress
 from rsi import night as loop
 from rsi.errors import QuietError, TransientError
 from rsi.ids import night as night_of
+from rsi.ports import Trainer
 from rsi.settings import Deployment, Home
 from rsi.world import real
 
@@ -86,7 +89,7 @@ def stage(home: str, night: str, name: str) -> Ended:
     """Do one stage under the night lock, or find it done."""
     place, tonight = Home.find(Path(home)), night_of(night)
     deployment = Deployment.read(place.deployment_file)
-    world = real(deployment, ArtifactProgress())
+    world = replace(real(deployment, ArtifactProgress()), trainer=_trainer(deployment))
     try:
         with loop.lock(place, world, tonight):
             try:
@@ -96,6 +99,12 @@ def stage(home: str, night: str, name: str) -> Ended:
                 return over(str(quiet), "Quiet")
     except QuietError as busy:
         return over(str(busy), "Skipped")
+
+
+def _trainer(deployment: Deployment) -> Trainer | None:
+    """Who works on training jobs: the pool that the deployment names, or this process."""
+    said = deployment.workers
+    return PoolTrainer(said.pool, said.store) if said.pool else None
 
 
 def _run(name: str, home: str, night: str) -> str | State[None]:

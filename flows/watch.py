@@ -1,6 +1,5 @@
 """Flow runs of a Prefect server as a person follows them, over its HTTP API."""
 
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,12 +11,12 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from rsi.errors import TransientError
 from rsi.ports import Progress
 from rsi.registry.waiting import ask
+from rsi.report.progress import heard
 
 EVERY_S = 2.0
 PATIENCE = 15
 """Failed questions in a row after which the server counts as gone."""
 TERMINAL = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
-_PROGRESS = re.compile(r"(.+?): (\d+) of (\d+)(?: \((.*)\))?")
 
 
 Found = TypeVar("Found")
@@ -118,9 +117,9 @@ class Watch:
             "POST", "/artifacts/filter", {"artifacts": wanted, "sort": "UPDATED_DESC", "limit": 1}
         )
         for artifact in _ARTIFACTS.validate_json(reply.content):
-            said = _PROGRESS.fullmatch(artifact.description or "")
-            if said:
-                progress(said[1], int(said[2]), int(said[3]), said[4] or "")
+            said = heard(artifact.description or "")
+            if said is not None:
+                progress(*said)
 
     def _runs(self, wanted: dict[str, object]) -> list[Run]:
         reply = self._ask("POST", "/flow_runs/filter", {"flow_runs": wanted, "sort": "START_TIME_ASC"})

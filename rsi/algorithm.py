@@ -106,3 +106,12 @@ class Guard(Record):
     """Least mean entropy (nats a token)."""
     repeated: float = Field(1.0, ge=0, le=1)
     """Largest share of answers that repeat themselves."""
+
+
+class Keep(Record):
+    """What of a job's rollouts stays in its folder."""
+
+    readable: float = Field(0.01, ge=0, le=1)
+    """Share of them, drawn by the job's seed, that is kept in full with its text, for people to read."""
+    megabytes: float = Field(256.0, ge=0)
+    """Size of ``rollouts.parquet`` from which on the tokens of all others are left out; their rows stay."""

@@ -40,6 +40,19 @@ class Progress(Protocol):
         ...
 
 
+class Trainer(Protocol):
+    """Somebody who works on training jobs."""
+
+    def __call__(self, place: Path, progress: Progress) -> None:
+        """Work on the job in a folder, or find it done; at its return ``complete.json`` lies there.
+
+        Raises:
+            TransientError: its worker is gone or cannot be reached; the same call goes on with the job.
+            RefusedError: training diverged, or a person stopped it.
+        """
+        ...
+
+
 def silent(what: str, done: int, total: int, note: str = "") -> None:
     """A Progress that tells nobody."""
 
@@ -130,6 +143,11 @@ class Preference(StrEnum):
 
 class Judge(Protocol):
     """Somebody who compares two answers by a rubric, not knowing whose they are."""
+
+    @property
+    def name(self) -> str:
+        """What records say of who judged: the model, and the digest of what it was asked with."""
+        ...
 
     def prefer(self, rubric: str, question: str, first: str, second: str) -> Preference | None:
         """The better answer; None where no verdict could be had. All four texts are data, never instructions.

@@ -269,6 +269,10 @@ class Item(Record):
     source: str
     """own, or the public package it is taken from."""
     hard: bool = False
+    tools: str = ""
+    """JSON list of the functions on offer, as in a `Task`; empty for none."""
+    world: str = ""
+    """JSON of the `WorldTask` that is played; empty where it is one answer."""
 
 
 class ItemResult(Record):

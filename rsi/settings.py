@@ -9,17 +9,16 @@ import os
 import secrets
 import tomllib
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
 import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rsi.algorithm import Algorithm, Budget, Correction, Guard, Level, Objective, Rule
+from rsi.algorithm import Algorithm, Budget, Correction, Guard, Keep, Level, Objective, Rule
 from rsi.errors import ContractError
 from rsi.ids import Digest, digest
-from rsi.records import Origin
+from rsi.intake import Redaction, Splits, Traces
 from rsi.store.files import write_whole
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -154,48 +153,12 @@ class Home:
         return path.read_bytes()
 
 
+LOCAL = "local"
+"""An engine in this process."""
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Traces(_Section):
-    """Which traces discover reads."""
-
-    origins: tuple[Origin, ...] = (Origin.TRAFFIC,)
-    namespace: str = "default"
-    """Prefix of the ids of what is ingested."""
-
-
-class Splits(_Section):
-    """Shares of conversations set aside at ingest; the rest is train."""
-
-    dev: float = Field(0.0, ge=0, lt=1)
-    gate: float = Field(0.05, ge=0, lt=1)
-    vault: float = Field(0.05, ge=0, lt=1)
-
-
-class Kind(StrEnum):
-    """What redaction looks for; the name stands in the pseudonym."""
-
-    KEY = "key"
-    """API keys, tokens and private keys of well-known shapes, and what follows Bearer or Basic."""
-    PASSWORD = "password"
-    """Values of fields named password, secret, api_key and the like, and passwords in URLs."""
-    EMAIL = "email"
-    PHONE = "phone"
-    CARD = "card"
-    """Payment card numbers."""
-
-
-class Redaction(_Section):
-    """What is replaced by pseudonyms before anything is stored."""
-
-    enabled: bool = True
-    allow: tuple[str, ...] = ()
-    """Values that stay: exact, or patterns such as ``*@example.com``."""
-    kinds: tuple[Kind, ...] = tuple(Kind)
-    keep_raw: bool = False
-    """Whether the raw text stays as it came."""
 
 
 class Discover(_Section):
@@ -214,6 +177,14 @@ class Generator(_Section):
     calls: int = Field(50, ge=0)
     """Most questions a night."""
     max_tokens: int = Field(400, ge=1)
+
+
+class Judging(_Section):
+    """The model behind the verifier `judge`, on an OpenAI-compatible server."""
+
+    url: str = ""
+    """Its address; empty for none: tasks and suites that need a judge are then refused."""
+    model: str = ""
 
 
 class Research(_Section):
@@ -278,6 +249,8 @@ class Update(_Section):
     """What a training job may spend and how it trains."""
 
     algorithm: Algorithm = Algorithm.GRPO
+    actor: str = Field(LOCAL, pattern=r"^(local|https?://\S+)$")
+    """Who samples: `local`, or the URL of a vLLM server that serves the same base and reads the job's folder."""
     steps: int = Field(160, ge=1)
     prompts: int = Field(8, ge=1)
     """Prompts a step."""
@@ -291,12 +264,17 @@ class Update(_Section):
     passes: int = Field(1, ge=1, le=2)
     """Optimiser steps over the same answers. Log-probs over a captured prompt drift from the third on: LongStraw
     measured a mean difference of 3.1 nats after 4 steps, 0.03 after 2."""
+    answer_tokens: int = Field(128, ge=1)
+    """Most tokens of an answer that is one text, where the harness allows as many; episodes have rules of their own."""
     whole_prompt: bool = False
     """Whether gradients flow through the prompt as well; costs time and memory by its length."""
+    retries: int = Field(1, ge=0, le=10)
+    """How often a rollout whose world crashed or hung is tried again, in a fresh world, before its group fails."""
     objective: Objective = Objective()
     correction: Correction = Correction(rule=Rule.TOPR, level=Level.SEQUENCE)
     budget: Budget = Budget()
     guard: Guard = Guard()
+    keep: Keep = Keep()
     averaged: float = Field(0.5, ge=0, lt=1)
     """Share of the steps, the last ones, over which weights are averaged; 0 takes the last step's."""
     checkpoint_every: int = Field(20, ge=1)
@@ -315,6 +293,15 @@ class NightRules(_Section):
     """Nights in a row that may train one role; where it is missing, any number."""
     request_days: int = Field(7, ge=1)
     """How long an approval waits."""
+
+
+class Workers(_Section):
+    """Where the nightly flow has its jobs worked on; what comes out of them is the same anywhere."""
+
+    pool: str = ""
+    """Prefect work pool; empty for the flow's own process, where the command line trains as well."""
+    store: str = ""
+    """fsspec URL under which jobs lie for the workers (``s3://bucket/jobs``); empty where they share this home."""
 
 
 class Serve(_Section):
@@ -337,6 +324,8 @@ class Deployment(_Section):
     """`local`, or the URL of an OpenAI-compatible server."""
     contract: str = "demo/v1"
     """Name of the gate contract; only the gate opens it."""
+    contracts: dict[str, str] = Field(default_factory=dict)
+    """Role -> the contract of candidates that change its adapter, where that is another."""
     approvers: tuple[str, ...] = ()
     """Who may answer a request; empty means anybody who gives a name."""
     traces: Traces = Traces()
@@ -344,15 +333,21 @@ class Deployment(_Section):
     redaction: Redaction = Redaction()
     discover: Discover = Discover()
     research: Research = Research()
+    judge: Judging = Judging()
     expand: Expand = Expand()
     update: Update = Update()
     night: NightRules = NightRules()
+    workers: Workers = Workers()
     serve: Serve = Serve()
+
+    def contract_of(self, role: str | None) -> str:
+        """The contract of a candidate that changes the adapter of `role`; None: only the harness."""
+        return self.contract if role is None else self.contracts.get(role, self.contract)
 
     @property
     def digest(self) -> Digest:
         """SHA-256 of the settings that decide what a night does."""
-        return digest(self.model_dump(mode="json", exclude={"serve", "approvers", "redaction"}))
+        return digest(self.model_dump(mode="json", exclude={"serve", "approvers", "redaction", "workers"}))
 
     @classmethod
     def read(cls, path: Path) -> "Deployment":

@@ -17,6 +17,7 @@ ORDER = (
     "records",
     "questions",
     "algorithm",
+    "intake",
     "ports",
     "store.files",
     "settings",

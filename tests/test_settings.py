@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from rsi.errors import ContractError
-from rsi.settings import Deployment, Kind, Redaction
+from rsi.intake import Kind, Redaction
+from rsi.settings import Deployment
 
 
 def test_redaction_is_on_for_all_kinds_and_the_raw_text(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from dataclasses import asdict
 
 import typer
 
-from rsi.commands.say import Json, TerminalProgress, as_json, line, table
+from rsi.commands.say import Json, as_json, line, table
+from rsi.report.progress import TerminalProgress
 
 assets_app = typer.Typer(no_args_is_help=True, help="Base models and public data, from the package index.")
 

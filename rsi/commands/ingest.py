@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rsi.commands.say import Json, TerminalProgress, as_json, line, table, warn
+from rsi.commands.say import Json, as_json, line, table, warn
 from rsi.ports import SystemClock
 from rsi.records import Origin
+from rsi.report.progress import TerminalProgress
 from rsi.report.words import plural
 from rsi.settings import Deployment, Home
 

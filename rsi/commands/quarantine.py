@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from rsi.commands.say import Json, TerminalProgress, as_json, line, table
+from rsi.commands.say import Json, as_json, line, table
 from rsi.ports import SystemClock
+from rsi.report.progress import TerminalProgress
 from rsi.report.words import inert_terminal
 from rsi.settings import Home
 

@@ -1,4 +1,4 @@
-"""What commands print: lines for a person, or JSON for a program; progress on standard error.
+"""What commands print: lines for a person, or JSON for a program; warnings on standard error.
 
 Text of traces is shown, never obeyed: control characters become visible, and no markup of rich is read.
 """
@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rsi.report.progress import err
 from rsi.report.words import inert_terminal
 
 out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 WIDTH = 200
 """Columns of a table that goes to a file or a pipe."""
@@ -70,21 +70,3 @@ def page(file: IO[str] | None = None) -> Console:
     """Where wide things are printed: as wide as the terminal, or `WIDTH`; or a file."""
     width = None if file is None and sys.stdout.isatty() else WIDTH
     return Console(file=file, highlight=False, markup=False, emoji=False, width=width)
-
-
-class TerminalProgress:
-    """Progress as one line that is rewritten on a terminal, and as a line every tenth of the way elsewhere."""
-
-    def __init__(self) -> None:
-        self._tenths: dict[str, int] = {}
-        self._live = err.is_terminal
-
-    def __call__(self, what: str, done: int, total: int, note: str = "") -> None:
-        text = inert_terminal(f"{what}: {done} of {total}" + (f" ({note})" if note else ""))
-        if self._live:
-            err.print(f"\r\x1b[2K{text}", end="\n" if done >= total else "")
-            return
-        tenth = 10 * done // max(total, 1)
-        if self._tenths.get(what) != tenth:
-            self._tenths[what] = tenth
-            err.print(text)

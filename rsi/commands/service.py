@@ -103,9 +103,13 @@ def _contract() -> str:
     from rsi.gate.contract import read
     from rsi.gate.suites import load
 
-    contract = read(Deployment.read(Home.find().deployment_file).contract)
-    items = {name: len(load(name, pin).items) for name, pin in contract.pins.items()}
-    return f"{contract.name} with " + ", ".join(f"{name} ({count} items)" for name, count in items.items())
+    deployment = Deployment.read(Home.find().deployment_file)
+    told = []
+    for contract in map(read, sorted({deployment.contract, *deployment.contracts.values()})):
+        items = {name: len(load(name, pin).items) for name, pin in contract.pins.items()}
+        asked = ", ".join(f"{name} ({count} items)" for name, count in items.items())
+        told.append(f"{contract.name} with {asked}")
+    return "; ".join(told)
 
 
 def _disk() -> str:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import orjson
 import typer
 
-from rsi.commands.say import Json, TerminalProgress, as_json, line, table, warn
+from rsi.commands.say import Json, as_json, line, table, warn
 from rsi.errors import ContractError
 from rsi.ports import SystemClock
+from rsi.report.progress import TerminalProgress
 from rsi.report.words import plural, tidy
 from rsi.settings import Home
 

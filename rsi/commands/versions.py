@@ -4,13 +4,14 @@ from typing import Annotated
 
 import typer
 
-from rsi.commands.say import Json, as_json, err, line
+from rsi.commands.say import Json, as_json, line
 from rsi.engine.publish import Replica
 from rsi.errors import ContractError, IntegrityError
 from rsi.ids import Digest
 from rsi.ports import SystemClock
 from rsi.records import Approval, Decision
 from rsi.registry import approval, champion
+from rsi.report.progress import err
 from rsi.settings import Deployment, Home
 from rsi.store.ledger import Ledger
 
@@ -38,7 +39,6 @@ def _verdict(home: Home, prefix: str | None) -> Digest:
 
 def replicas(home: Home, deployment: Deployment) -> list[Replica]:
     """Every running gateway of this home; the deployment's engine where none runs."""
-    from rsi.engine.openai import OpenAIEngine
     from rsi.engine.publish import EngineReplica
     from rsi.serve.client import running
     from rsi.world import real
@@ -46,8 +46,7 @@ def replicas(home: Home, deployment: Deployment) -> list[Replica]:
     gateways: list[Replica] = list(running(home))
     if gateways:
         return gateways
-    engine = real(deployment).engine()
-    return [EngineReplica(engine, engine.score if isinstance(engine, OpenAIEngine) else None)]
+    return [EngineReplica(real(deployment).engine())]
 
 
 def status(json: Json = False) -> None:

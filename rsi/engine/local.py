@@ -10,7 +10,6 @@ whatever order they are asked; other company in the batch changes the last bits 
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
@@ -21,42 +20,18 @@ from transformers import Cache, PreTrainedModel, PreTrainedTokenizerBase
 
 from rsi.engine import chat, draw, weights
 from rsi.engine.prefix import WASTE, KeyValues, PrefixCache, Tokens, passes, shared_start
+from rsi.engine.turns import Kept, Pass, Turns, begun
 from rsi.errors import ContractError
 from rsi.ports import Generation, Prompt
 
 PREFIX_TOKENS = 4096
 """Tokens of shared prefixes kept, over all adapters; 46 KB each for the 135M base."""
+TURN_TOKENS = 16384
+"""Tokens kept of the last call of `generate_tokens`, for turns that go on from it."""
 _CHUNK = 512
 # Padding is paid once, a decoding step is paid per pass: long answers are better off in few passes.
 _SHORT = 8
 _DECODING_WASTE = 0.5
-
-
-@dataclass(frozen=True)
-class _Pass:
-    """Prompts that run together; S is the longest of their rests after a shared prefix of `start` tokens."""
-
-    places: list[int]
-    rests: list[Tokens]
-    start: int
-    prefix: KeyValues
-
-    @property
-    def lengths(self) -> torch.Tensor:
-        """Tokens of each rest, shape (rows,)."""
-        return torch.tensor([len(rest) for rest in self.rests])
-
-    @property
-    def ids(self) -> torch.Tensor:
-        """The rests, padded on the right, shape (rows, S)."""
-        rows = [torch.tensor(rest) for rest in self.rests]
-        return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=0)
-
-    def mask(self, more: int) -> torch.Tensor:
-        """1 where a key is real, `more` decoded tokens behind the pads; shape (rows, start + S + more)."""
-        rests = torch.arange(int(self.lengths.max()))[None, :] < self.lengths[:, None]
-        rows = len(self.rests)
-        return torch.cat([torch.ones(rows, self.start), rests, torch.ones(rows, more)], dim=1).long()
 
 
 class LocalEngine:
@@ -84,6 +59,7 @@ class LocalEngine:
         self._adapters = weights.Adapters(self._model)
         self._prefixes = PrefixCache(prefix_tokens)
         self._sharing = prefix_tokens > 0
+        self._turns = Turns(TURN_TOKENS if self._sharing else 0)
         self._special = frozenset(self._tokenizer.all_special_ids)
         self._context = int(self._model.config.get_text_config().max_position_embeddings)
         self._eos = weights.stop_tokens(self._model, self._tokenizer)
@@ -128,6 +104,7 @@ class LocalEngine:
         with self._lock:
             self._adapters.unload(name)
             self._prefixes.forget(name)
+            self._turns.forget(name)
 
     def adapters(self) -> Mapping[str, Path]:
         """Folder of each loaded adapter, by name."""
@@ -228,6 +205,9 @@ class LocalEngine:
     ) -> list[Generation]:
         """`generate` of prompts that are tokens already; each draws from a stream of (its seed, its tokens).
 
+        Equal prompts are read once. A prompt that goes on from one of the call before, with the answer that it got, is
+        read from there on: to the same numbers but for their last bits.
+
         Raises:
             ContractError: as `generate`, an empty prompt, or unequal numbers of prompts and seeds.
         """
@@ -238,7 +218,8 @@ class LocalEngine:
         asked = [tuple(prompt) for prompt in prompts]
         streams = [draw.stream(seed, row) for seed, row in zip(seeds, asked, strict=True)]
         with self._lock, torch.inference_mode():
-            return self._generate(asked, adapter, max_tokens, temperature, streams)
+            last = self._turns.take(adapter)
+            return self._generate(asked, adapter, max_tokens, temperature, streams, last)
 
     # --- the work -------------------------------------------------------------------------------------------
 
@@ -249,17 +230,19 @@ class LocalEngine:
         max_tokens: int,
         temperature: float,
         streams: Sequence[Random],
+        last: Mapping[Tokens, Kept] | None = None,
     ) -> list[Generation]:
-        """An answer a row, drawn from its stream."""
+        """An answer a row, drawn from its stream; with what the last call read, what this one reads is kept."""
         if max_tokens < 1 or not 0 <= temperature < float("inf"):
             raise ContractError(
                 f"max_tokens must be 1 or more and temperature 0 or more, not {max_tokens} and {temperature}"
             )
         answers: dict[int, Generation] = {}
         waste = WASTE if max_tokens <= _SHORT else _DECODING_WASTE
-        for group in self._passes(asked, adapter, room=max_tokens, waste=waste):
+        for group in self._passes(asked, adapter, room=max_tokens, waste=waste, last=last):
             drawing = [streams[place] for place in group.places] if temperature else []
-            made = self._decode(group, max_tokens, temperature, drawing)
+            whole = [asked[place] for place in group.places] if last is not None else []
+            made = self._decode(group, max_tokens, temperature, drawing, whole)
             answers.update(zip(group.places, made, strict=True))
         return [answers[place] for place in range(len(asked))]
 
@@ -273,7 +256,8 @@ class LocalEngine:
         room: int = 0,
         answers: Sequence[Tokens] = (),
         waste: float = WASTE,
-    ) -> Iterator[_Pass]:
+        last: Mapping[Tokens, Kept] | None = None,
+    ) -> Iterator[Pass]:
         """Prompts cut into passes under an adapter; with `answers`, each prompt is followed by its answer."""
         self._adapters.activate(adapter)
         start = shared_start(rows, self._special) if self._sharing else 0
@@ -288,19 +272,28 @@ class LocalEngine:
             )
         common = rows[0][:start] if start else ()
         prefix = self._prefixes.get(adapter, common, lambda: self._prefix(common)) if start else ()
-        rests = [row[start:] for row in rows]
-        for places in passes(rests, start, waste):
-            yield _Pass(places, [rests[place] for place in places], start, prefix)
+        before = begun(rows, start, last or {})
+        rests = [row[start + len(one or ()) :] for row, one in zip(rows, before, strict=True)]
+        # Rows with equal rests may follow different words: what runs together must not hang on the order of the call.
+        order = sorted(range(len(rows)), key=rows.__getitem__)
+        for group in passes([rests[place] for place in order], start, waste):
+            places = [order[one] for one in group]
+            read = [before[place] for place in places]
+            yield Pass(places, [rests[place] for place in places], start, prefix, read if any(read) else ())
 
     def _prefix(self, tokens: Tokens) -> KeyValues:
-        _, cache = self._forward(_Pass([0], [tokens], 0, ()), keep=True)
+        _, cache = self._forward(Pass([0], [tokens], 0, ()), keep=True)
         return weights.key_values(cache)
 
-    def _forward(self, group: _Pass, keep: bool) -> tuple[torch.Tensor, Cache]:
+    def _forward(self, group: Pass, keep: bool) -> tuple[torch.Tensor, Cache]:
         """Hidden states (rows, S, width) of the rests; with `keep`, the keys and values of all so far."""
-        wanted = keep or bool(group.prefix)
-        cache = weights.cache_of(self._model, group.prefix, len(group.rests)) if wanted else None
-        done = self._model.get_decoder()(input_ids=group.ids, cache=cache, use_cache=cache is not None)
+        state = group.state()
+        cache = weights.cache_of(self._model, state, len(group.rests)) if keep or state else None
+        # Keys that were read before are padded, and the pads lie before what is read now.
+        padded = {"attention_mask": group.mask(0), "position_ids": group.positions} if group.before else {}
+        done = self._model.get_decoder()(
+            input_ids=group.ids, cache=cache, use_cache=cache is not None, **padded
+        )
         return done.last_hidden_state, cache
 
     def _logits(self, hidden: torch.Tensor) -> torch.Tensor:
@@ -315,7 +308,7 @@ class LocalEngine:
             found += logp.gather(1, wanted[:, None])[:, 0].tolist()
         return found
 
-    def _scores(self, group: _Pass, options: Sequence[Sequence[int]]) -> torch.Tensor:
+    def _scores(self, group: Pass, options: Sequence[Sequence[int]]) -> torch.Tensor:
         """Summed log-probs of the options after each prompt, shape (rows, options)."""
         long = any(len(option) > 1 for option in options)
         hidden, cache = self._forward(group, keep=long)
@@ -328,12 +321,12 @@ class LocalEngine:
                 scores[:, column] += self._rest_of(group, kept, option)
         return scores
 
-    def _rest_of(self, group: _Pass, kept: KeyValues, option: Sequence[int]) -> torch.Tensor:
+    def _rest_of(self, group: Pass, kept: KeyValues, option: Sequence[int]) -> torch.Tensor:
         """Summed log-probs of an option's tokens after its first, shape (rows,)."""
         rows, steps = len(group.rests), len(option) - 1
         done = self._model.get_decoder()(
             input_ids=torch.tensor(option[:-1]).expand(rows, steps),
-            position_ids=group.start + group.lengths[:, None] + torch.arange(steps),
+            position_ids=(group.read + group.lengths)[:, None] + torch.arange(steps),
             attention_mask=group.mask(steps),
             cache=weights.cache_of(self._model, kept, rows),
             use_cache=True,
@@ -342,11 +335,20 @@ class LocalEngine:
         return logp[:, torch.arange(steps), torch.tensor(option[1:])].sum(-1)
 
     def _decode(
-        self, group: _Pass, max_tokens: int, temperature: float, streams: Sequence[Random]
+        self,
+        group: Pass,
+        max_tokens: int,
+        temperature: float,
+        streams: Sequence[Random],
+        whole: Sequence[Tokens] = (),
     ) -> list[Generation]:
-        """Answers to the prompts of one pass; rows that have ended leave the batch."""
-        hidden, cache = self._forward(group, keep=True)
-        logits = self._logits(hidden[torch.arange(len(group.rests)), group.lengths - 1])
+        """Answers to the prompts of one pass; rows that have ended leave the batch, and of `whole` prompts are kept."""
+        once, copies = group.once()
+        hidden, cache = self._forward(once, keep=True)
+        logits = self._logits(hidden[torch.arange(len(once.rests)), once.lengths - 1])
+        if len(once.rests) < len(copies):
+            logits = logits[copies]
+            cache.batch_select_indices(torch.tensor(copies))
         ids: list[list[int]] = [[] for _ in group.rests]
         logp: list[list[float]] = [[] for _ in group.rests]
         alive = list(range(len(group.rests)))
@@ -357,21 +359,39 @@ class LocalEngine:
             for row, token, chance in zip(alive, picked, chances, strict=True):
                 ids[row].append(token)
                 logp[row].append(chance)
-            going = [place for place, token in enumerate(picked) if token not in self._eos]
-            if not going or step == max_tokens - 1:
+            more = step < max_tokens - 1
+            going = [place for place, token in enumerate(picked) if more and token not in self._eos]
+            if whole:
+                ended = [(row, at) for at, row in enumerate(alive) if at not in going]
+                self._keep(group, cache, ended, {row: (*whole[row], *ids[row][:-1]) for row, _ in ended})
+            if not going:
                 break
             if len(going) < len(alive):
                 alive = [alive[place] for place in going]
                 cache.batch_select_indices(torch.tensor(going))
             done = self._model.get_decoder()(
                 input_ids=torch.tensor([[picked[place]] for place in going]),
-                position_ids=(group.start + group.lengths[alive] + step)[:, None],
+                position_ids=((group.read + group.lengths)[alive] + step)[:, None],
                 attention_mask=group.mask(step + 1)[alive],
                 cache=cache,
                 use_cache=True,
             )
             logits = self._logits(done.last_hidden_state[:, -1])
         return [self._answer(tokens, chances) for tokens, chances in zip(ids, logp, strict=True)]
+
+    def _keep(
+        self, group: Pass, cache: Cache, ended: Sequence[tuple[int, int]], read: Mapping[int, Tokens]
+    ) -> None:
+        """Keep what was `read` of the rows of a pass that have ended, given with their places in the cache."""
+        state = weights.key_values(cache)
+        for row, at in ended:
+            decoded = len(read[row]) - int(group.read[row]) - len(group.rests[row])
+            columns = group.columns(row, decoded)
+            if self._turns.wants(read[row], len(columns)):
+                own = (
+                    (keys[at : at + 1, :, columns], values[at : at + 1, :, columns]) for keys, values in state
+                )
+                self._turns.keep(Kept(read[row], group.start, tuple(own)))
 
     def _answer(self, ids: Sequence[int], logp: Sequence[float]) -> Generation:
         ended = ids[-1] in self._eos

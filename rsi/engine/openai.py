@@ -8,19 +8,30 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 import httpx
 import openai
+from openai.types import CompletionChoice
 from openai.types.chat import ChatCompletion
 
+from rsi.engine.weigh import weigh
 from rsi.errors import ContractError, TransientError
 from rsi.ports import Generation, Prompt
+
+PLAIN = {"top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0}
+"""Sampling from the model's own distribution, whatever the server's or the model's defaults are."""
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 Turn = dict[str, str]
+
+
+def endpoint(url: str) -> str:
+    """The address under which a server's API lies, with its ``/v1``."""
+    return f"{url.rstrip('/').removesuffix('/v1')}/v1"
 
 
 class OpenAIEngine:
@@ -37,45 +48,32 @@ class OpenAIEngine:
         self._client = openai.OpenAI(base_url=url, api_key=key, timeout=wait_s)
         self._url, self._named, self._base, self._workers = url, model, digest, workers
         self._bare: str | None = None
+        self._words: dict[str, list[int]] = {}
 
     @property
     def base(self) -> str:
         """Digest of the base model."""
         return self._base
 
+    def tokens(self, prompt: Prompt) -> list[int]:
+        """A conversation as the server reads it, up to where its answer begins."""
+        return self._tokenized({"messages": _turns(prompt)})
+
     def choose(
         self, prompts: Sequence[Prompt], choices: Sequence[str], adapter: str | None
     ) -> list[tuple[float, ...]]:
-        """Log-prob 0 for the choice the server picks and -inf for the others; `score` gives them all.
+        """The rows that `rsi.ports.Engine.choose` defines, from log-probs of the choices' tokens.
+
+        (vLLM's ``structured_outputs.choice`` spells a choice in whatever tokens are likeliest, piece by piece, and so
+        picks others than the policy that was trained.)
 
         Raises:
-            TransientError: it answered outside the choices.
+            ContractError: the server has no ``/tokenize``, or tells no log-probs of given tokens; vLLM does both.
         """
-        model, bound = self._model(adapter), max(map(len, choices), default=0) + 1
-
-        def one(prompt: Prompt) -> tuple[float, ...]:
-            extra = {"structured_outputs": {"choice": list(choices)}}
-            word = self._chat(model, _turns(prompt), bound, extra).choices[0].message.content
-            if word not in choices:
-                raise TransientError(f"{self._url} answered {str(word)[:80]!r}; only {list(choices)} may be")
-            return tuple(0.0 if choice == word else -math.inf for choice in choices)
-
-        return self._all(one, prompts)
-
-    def score(
-        self, prompts: Sequence[Prompt], choices: Sequence[str], adapter: str | None
-    ) -> list[tuple[float, ...]]:
-        """The rows that `rsi.ports.Engine.choose` defines, at one request a choice: for probes."""
-        pairs = [(prompt, choice) for prompt in prompts for choice in choices]
-        told = self.logprobs([prompt for prompt, _ in pairs], [choice for _, choice in pairs], adapter)
-        sums = [math.fsum(row) for row in told]
-        rows = [sums[at : at + len(choices)] for at in range(0, len(sums), len(choices))]
-        tops = [max(row) for row in rows]
-        totals = [
-            top + math.log(math.fsum(math.exp(logp - top) for logp in row))
-            for row, top in zip(rows, tops, strict=True)
-        ]
-        return [tuple(logp - total for logp in row) for row, total in zip(rows, totals, strict=True)]
+        for word in choices:
+            if word not in self._words:
+                self._words[word] = self._encoded(word)
+        return weigh(self, self._all(self.tokens, prompts), [self._words[word] for word in choices], adapter)
 
     def generate(
         self,
@@ -122,19 +120,9 @@ class OpenAIEngine:
 
         def one(asked: tuple[Sequence[int], int]) -> Generation:
             prompt, seed = asked
-            with self._asking():
-                said = self._client.completions.create(
-                    model=model,
-                    prompt=list(prompt),
-                    max_tokens=max_tokens,
-                    temperature=temperature,
-                    seed=seed,
-                    logprobs=0,
-                    extra_body={"return_token_ids": True},
-                )
-            if not said.choices:
-                raise TransientError(f"{self._url} answered without a choice")
-            choice = said.choices[0]
+            choice = self._completion(
+                model, prompt, max_tokens, temperature, {"seed": seed, "return_token_ids": True}
+            )
             ids = tuple((choice.model_extra or {}).get("token_ids") or ())
             told = tuple((choice.logprobs.token_logprobs if choice.logprobs else None) or ())
             known = tuple(logp for logp in told if logp is not None)
@@ -149,26 +137,55 @@ class OpenAIEngine:
 
         return self._all(one, list(zip(prompts, seeds, strict=True)))
 
-    def logprobs(
-        self, prompts: Sequence[Prompt], answers: Sequence[str], adapter: str | None
+    def next_logprobs(
+        self,
+        prompts: Sequence[Sequence[int]],
+        wanted: Sequence[Sequence[int]],
+        adapter: str | None,
+        temperature: float = 1.0,
     ) -> list[tuple[float, ...]]:
-        """Log-probability of each token of a given answer, from the end of vLLM's prompt log-probs.
+        """Log-probability of each wanted token as the next after its prompt of token ids, as it would be sampled.
 
         Raises:
-            ContractError: the server gives none, or they do not end with the answer.
+            ContractError: the server tells none of them; vLLM does from 0.32 on.
         """
         model = self._model(adapter)
 
-        def one(asked: tuple[Prompt, str]) -> tuple[float, ...]:
-            prompt, answer = asked
-            extra = {"prompt_logprobs": 0, "add_generation_prompt": False, "continue_final_message": True}
-            said = self._chat(model, [*_turns(prompt), {"role": "assistant", "content": answer}], 1, extra)
-            row = _tail((said.model_extra or {}).get("prompt_logprobs") or (), answer)
-            if row is None:
-                raise ContractError(f"{self._url} gives no log-probs of {answer[:80]!r}; vLLM would")
+        def one(asked: tuple[Sequence[int], Sequence[int]]) -> tuple[float, ...]:
+            prompt, tokens = asked
+            extra = {"logprob_token_ids": list(tokens), "return_tokens_as_token_ids": True}
+            found = self._completion(model, prompt, 1, temperature, extra).logprobs
+            told = (found.top_logprobs if found else None) or [{}]
+            row = tuple(told[0].get(f"token_id:{token}", math.nan) for token in tokens)
+            if any(map(math.isnan, row)):
+                raise ContractError(
+                    f"{self._url} tells no log-probs of given tokens; vLLM 0.32 and newer do (logprob_token_ids)"
+                )
             return row
 
-        return self._all(one, list(zip(prompts, answers, strict=True)))
+        return self._all(one, list(zip(prompts, wanted, strict=True)))
+
+    def logprobs(
+        self, prompts: Sequence[Prompt], answers: Sequence[str], adapter: str | None
+    ) -> list[tuple[float, ...]]:
+        """Log-probability of each token of a given answer, at one request a token.
+
+        (vLLM's prompt log-probs would take one request an answer, but 0.32 dies of them on processors when it serves
+        adapters.)
+
+        Raises:
+            ContractError: as `choose`.
+        """
+        asked = self._all(self.tokens, prompts)
+        said = self._all(self._encoded, answers)
+        places = [
+            ([*prompt, *answer[:at]], [token])
+            for prompt, answer in zip(asked, said, strict=True)
+            for at, token in enumerate(answer)
+        ]
+        told = self.next_logprobs([before for before, _ in places], [token for _, token in places], adapter)
+        rest = iter(row[0] for row in told)
+        return [tuple(islice(rest, len(answer))) for answer in said]
 
     def load(self, name: str, folder: Path) -> None:
         """Load an adapter on the server; the same again is nothing new."""
@@ -213,9 +230,42 @@ class OpenAIEngine:
             said = self._client.chat.completions.create(
                 model=model, messages=turns, max_tokens=bound, temperature=temperature, extra_body=extra
             )
-        if not said.choices:
-            raise TransientError(f"{self._url} answered without a choice")
+        self._only(said.choices)
         return said
+
+    def _completion(
+        self,
+        model: str,
+        prompt: Sequence[int],
+        bound: int,
+        temperature: float,
+        extra: Mapping[str, object],
+    ) -> CompletionChoice:
+        with self._asking():
+            said = self._client.completions.create(
+                model=model,
+                prompt=list(prompt),
+                max_tokens=bound,
+                temperature=temperature,
+                logprobs=0,
+                extra_body={**PLAIN, **extra},
+            )
+        return self._only(said.choices)
+
+    def _only(self, choices: Sequence[Answer]) -> Answer:
+        if not choices:
+            raise TransientError(f"{self._url} answered without a choice")
+        return choices[0]
+
+    def _encoded(self, text: str) -> list[int]:
+        return self._tokenized({"prompt": text, "add_special_tokens": False})
+
+    def _tokenized(self, body: Mapping[str, object]) -> list[int]:
+        with self._asking():
+            said = self._client.post(
+                f"{self._url.removesuffix('/v1')}/tokenize", body=body, cast_to=httpx.Response
+            )
+        return [int(token) for token in said.json()["tokens"]]
 
     def _post(self, path: str, body: Mapping[str, str]) -> None:
         with self._asking():
@@ -236,20 +286,6 @@ class OpenAIEngine:
             raise ContractError(f"{self._url} refuses ({error.status_code}): {error.message}") from None
         except openai.OpenAIError as error:
             raise TransientError(f"{self._url} answered something odd: {error}") from None
-
-
-def _tail(
-    places: Sequence[Mapping[str, Mapping[str, object]] | None], answer: str
-) -> tuple[float, ...] | None:
-    """Log-probs of the last tokens that spell `answer`; None where they do not."""
-    text, row = "", list[float]()
-    for place in reversed(places):
-        if len(text) >= len(answer):
-            break
-        token = next(iter((place or {}).values()), {})
-        text = f"{token.get('decoded_token', '')}{text}"
-        row.insert(0, float(str(token.get("logprob", "nan"))))
-    return tuple(row) if text == answer else None
 
 
 def _turns(prompt: Prompt) -> list[Turn]:

@@ -5,7 +5,7 @@ a restart, changes nothing and breaks nothing. So after each load fixed prompts 
 adapter: the two must differ, and the first must agree with what training measured.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from math import isfinite
 from pathlib import Path
@@ -28,8 +28,6 @@ AGREEMENT = 0.05
 """Largest difference (nats) between replica and training."""
 
 Rows = Sequence[Sequence[float]]
-Score = Callable[[Sequence[Prompt], Sequence[str], str | None], Rows]
-"""Prompts, choices, adapter -> rows as `Engine.choose` defines them."""
 
 
 class Replica(Protocol):
@@ -49,11 +47,10 @@ class Replica(Protocol):
 
 
 class EngineReplica:
-    """An engine that this process talks to; `score` gives measured log-probs where its `choose` does not."""
+    """An engine that this process talks to."""
 
-    def __init__(self, engine: Engine, score: Score | None = None) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._score = score or engine.choose
 
     def load(self, name: str, folder: Path) -> None:
         self._engine.load(name, folder)
@@ -62,7 +59,7 @@ class EngineReplica:
         self._engine.unload(name)
 
     def probe(self, prompts: Sequence[Prompt], choices: Sequence[str], adapter: str | None) -> Rows:
-        return self._score(prompts, choices, adapter)
+        return self._engine.choose(prompts, choices, adapter)
 
 
 class Effect(NamedTuple):

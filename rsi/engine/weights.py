@@ -31,14 +31,12 @@ def read_base(folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """
     quiet_dependencies()
     from safetensors import SafetensorError
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
-    if not (folder / "config.json").is_file():
-        raise ContractError(f"{folder} is no base model: it must hold config.json, tokenizer and safetensors")
+    tokenizer = read_tokenizer(folder)
     logging.disable_progress_bar()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         model, read = AutoModelForCausalLM.from_pretrained(
             folder, dtype=torch.float32, local_files_only=True, use_safetensors=True, output_loading_info=True
         )
@@ -49,11 +47,29 @@ def read_base(folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     lacking = sorted(map(str, [*read["missing_keys"], *read["mismatched_keys"]]))
     if lacking:
         raise IntegrityError(f"{folder} lacks weights of its model: {lacking[0]} ({len(lacking)} in all)")
-    if not tokenizer.chat_template:
-        raise ContractError(f"the tokenizer in {folder} has no chat template to render conversations with")
     model.requires_grad_(False).train(False)
     _check(model, folder)
     return model, tokenizer
+
+
+def read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    """The tokenizer of a base model, with its chat template.
+
+    Raises:
+        ContractError: no such folder, no tokenizer in it, or one without a chat template.
+    """
+    quiet_dependencies()
+    from transformers import AutoTokenizer
+
+    if not (folder / "config.json").is_file():
+        raise ContractError(f"{folder} is no base model: it must hold config.json, tokenizer and safetensors")
+    try:
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise ContractError(f"{folder} is no base model this engine can run: {error}") from None
+    if not tokenizer.chat_template:
+        raise ContractError(f"the tokenizer in {folder} has no chat template to render conversations with")
+    return tokenizer
 
 
 def _check(model: PreTrainedModel, folder: Path) -> None:

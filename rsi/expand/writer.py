@@ -4,7 +4,7 @@ from functools import cached_property
 
 import orjson
 
-from rsi.engine.openai import OpenAIEngine
+from rsi.engine.openai import OpenAIEngine, endpoint
 from rsi.ids import digest
 from rsi.records import ChatMessage
 from rsi.settings import Generator
@@ -40,5 +40,4 @@ class Writer:
 
     @cached_property
     def _engine(self) -> OpenAIEngine:
-        url = self._rules.url.rstrip("/").removesuffix("/v1")
-        return OpenAIEngine(f"{url}/v1", self._rules.model, "")
+        return OpenAIEngine(endpoint(self._rules.url), self._rules.model, "")

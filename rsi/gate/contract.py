@@ -37,8 +37,8 @@ class Target(Record):
     """Fewer answered items than this cannot tell."""
     min_label_items: int = Field(1, ge=1)
     """The same, for each label."""
-    min_hard_items: int = Field(1, ge=1)
-    """The same, for the hard items of our own."""
+    min_hard_items: int = Field(1, ge=0)
+    """The same, for the hard items of our own; 0 where the suite has none and their bar is left out."""
     min_accuracy: Share
     """Bar for the candidate over all items."""
     min_label_accuracy: Share = 0.8

@@ -7,121 +7,20 @@ night.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import inf, isfinite, isnan
-from typing import NamedTuple
 
-from rsi.errors import ContractError, IntegrityError, TransientError
+from rsi.errors import ContractError, TransientError
+from rsi.gate.bench import Bench, unspoken
 from rsi.gate.contract import Contract
+from rsi.gate.questions import Contender, Reply
 from rsi.gate.scorecard import Asked, Scorecard
-from rsi.gate.suites import About, Suite
+from rsi.gate.suites import Suite
 from rsi.harness.hcp import Harness
-from rsi.ports import Engine, Progress, Prompt, silent
-from rsi.records import Item, ItemResult, Outcome, OutcomeKind, Version
-from rsi.verifiers import verify
+from rsi.ports import Dialogue, Engine, Progress, silent
+from rsi.records import ItemResult, Version
+from rsi.verifiers import VERIFIERS, Verifiers, usable
 
 BATCH = 16
 """Items asked of one version before it is the other's turn."""
-
-
-class Question(NamedTuple):
-    """All that decides an answer."""
-
-    adapter: str | None
-    prompt: Prompt
-    words: tuple[str, ...]
-    """The labels to choose from; empty where the answer is written."""
-    max_tokens: int
-    """Cap on a written answer."""
-
-
-class Reply(NamedTuple):
-    """What came back: a text, or why there is none."""
-
-    text: str
-    error: str = ""
-
-
-@dataclass(frozen=True)
-class Contender:
-    """A version with its harness: one side of the comparison."""
-
-    version: Version
-    harness: Harness
-
-    def question(self, about: About, item: Item, max_tokens: int) -> Question:
-        """What this version is asked for an item."""
-        if about.hop == "route":
-            adapter = self.version.adapters.get(self.harness.router)
-            return Question(adapter, self.harness.route_prompt(item.messages), self.harness.words, 0)
-        role = about.role or ""
-        prompt = self.harness.answer_prompt(role, item.messages)
-        return Question(self.version.adapters.get(role), prompt, (), max_tokens)
-
-    def outcome(self, about: About, item: Item, reply: Reply) -> tuple[Outcome, str]:
-        """The outcome, and the answer as it is kept: for a route the role that the chosen label names."""
-        if reply.error:
-            return Outcome(kind=OutcomeKind.ERROR, detail=reply.error), ""
-        answer = reply.text
-        if about.hop == "route":
-            answer = self.harness.labels.get(reply.text, self.harness.router)
-        return verify(about.verifier, answer, item.expected), answer
-
-
-@dataclass
-class Bench:
-    """An engine that is asked each question once."""
-
-    engine: Engine
-    known: dict[Question, Reply] = field(default_factory=dict)
-    away: str = ""
-    """What the last TransientError said."""
-
-    def ask(self, questions: Sequence[Question]) -> list[Reply]:
-        """Replies in the order of the questions, which share adapter, words and cap."""
-        fresh = [one for one in dict.fromkeys(questions) if one not in self.known]
-        if fresh:
-            try:
-                replies = self._put(fresh)
-            except IntegrityError:
-                raise
-            except Exception:
-                replies = [self._alone(one) for one in fresh]
-            self.known.update(zip(fresh, replies, strict=True))
-        return [self.known[one] for one in questions]
-
-    def _alone(self, question: Question) -> Reply:
-        try:
-            return self._put([question])[0]
-        except IntegrityError:
-            raise
-        except Exception as error:
-            if isinstance(error, TransientError):
-                self.away = str(error)
-            return Reply("", f"{type(error).__name__}: {str(error)[:200]}")
-
-    def _put(self, questions: Sequence[Question]) -> list[Reply]:
-        prompts = [question.prompt for question in questions]
-        adapter, _, words, max_tokens = questions[0]
-        if words:
-            rows = self.engine.choose(prompts, words, adapter)
-            replies = [_chosen(words, row) for row in rows]
-        else:
-            replies = [Reply(one.text) for one in self.engine.generate(prompts, adapter, max_tokens, 0.0)]
-        if len(replies) != len(prompts):
-            raise RuntimeError(f"the engine gave {len(replies)} answers to {len(prompts)} prompts")
-        return replies
-
-
-def _chosen(words: tuple[str, ...], row: Sequence[float]) -> Reply:
-    """The best label; "" where several share the best score: the gateway then takes the router's own role.
-
-    A label may have no chance (minus infinity): a server that only names its choice says so of the others.
-    """
-    if len(row) != len(words) or not any(map(isfinite, row)) or any(isnan(one) or one == inf for one in row):
-        return Reply("", "ScoreError: the engine did not give one usable score a label")
-    best = [word for word, score in zip(words, row, strict=True) if score == max(row)]
-    return Reply(best[0] if len(best) == 1 else "")
 
 
 def evaluate(
@@ -134,6 +33,8 @@ def evaluate(
     progress: Progress = silent,
     anchor: Version | None = None,
     batch: int = BATCH,
+    dialogue: Callable[[], Dialogue] = unspoken,
+    verifiers: Verifiers = VERIFIERS,
 ) -> Scorecard:
     """Results of every item of every suite of the contract, for both versions.
 
@@ -142,28 +43,35 @@ def evaluate(
         harness_of: the harness with a digest.
         anchor: the fixed version that the guards are compared with as well, where the contract asks for one.
         batch: items a turn.
+        dialogue: how the base writes a conversation that grows; asked for by suites that are played.
+        verifiers: the table, its judge bound to a model where a suite is judged by one.
 
     Raises:
-        ContractError: the engine runs another base or lacks an adapter, or the anchor is missing.
+        ContractError: the engine runs another base or lacks an adapter, or anchor or judge are missing.
         IntegrityError: the engine says that something on disk is not what its name says.
         TransientError: the engine was away for every single question, so that nothing was measured.
     """
     if (anchor is None) != (contract.anchor is None):
         raise ContractError(f"contract {contract.name} names anchor {contract.anchor}; found {anchor}")
+    for name in contract.pins:
+        if suites[name].about.verifier not in usable(verifiers):
+            raise ContractError(
+                f"suite {name} is judged by a model: name one in [judge] of the deployment file"
+            )
     versions = [champion, candidate, *([anchor] if anchor else [])]
     for version in versions:
         _check(version, engine)
     sides = [Contender(version, harness_of(version.harness)) for version in versions]
-    bench = Bench(engine)
+    bench = Bench(engine, dialogue)
     results: list[ItemResult] = []
     against: list[ItemResult] = []
     caps = {part.suite: part.max_tokens for part in contract.parts}
     for name in contract.pins:
         anchored = anchor is not None and anchor != champion and name != contract.target.suite
         replies = _rounds(suites[name], sides if anchored else sides[:2], bench, caps[name], batch, progress)
-        results += _results(suites[name], sides[:2], replies[:2])
+        results += _results(suites[name], sides[:2], replies[:2], verifiers)
         if anchored:
-            against += _results(suites[name], [sides[2], sides[1]], [replies[2], replies[1]])
+            against += _results(suites[name], [sides[2], sides[1]], [replies[2], replies[1]], verifiers)
     if bench.away and all(reply.error for reply in bench.known.values()):
         raise TransientError(f"the engine answered none of {len(bench.known)} questions: {bench.away}")
     return Scorecard(
@@ -210,13 +118,13 @@ def _rounds(
 
 
 def _results(
-    suite: Suite, sides: Sequence[Contender], replies: Sequence[Sequence[Reply]]
+    suite: Suite, sides: Sequence[Contender], replies: Sequence[Sequence[Reply]], verifiers: Verifiers
 ) -> list[ItemResult]:
     """Both sides on every item; the first side stands in the champion's place."""
     found = []
     for item, *said in zip(suite.items, *replies, strict=True):
         (before, old), (after, new) = (
-            side.outcome(suite.about, item, reply) for side, reply in zip(sides, said, strict=True)
+            side.outcome(suite.about, item, reply, verifiers) for side, reply in zip(sides, said, strict=True)
         )
         found.append(
             ItemResult(

@@ -13,6 +13,7 @@ from rsi import assets, faults
 from rsi.errors import ContractError, IntegrityError
 from rsi.gate import order
 from rsi.gate.baseline import baseline
+from rsi.gate.bench import unspoken
 from rsi.gate.budget import Account, Unrecorded
 from rsi.gate.certificate import certify, register
 from rsi.gate.contract import Contract, read
@@ -25,7 +26,7 @@ from rsi.gate.suites import Resolve, Suite, load
 from rsi.gate.verdict import judge, whole
 from rsi.harness.hcp import Harness
 from rsi.ids import canonical
-from rsi.ports import Engine, Progress, silent
+from rsi.ports import Dialogue, Engine, Progress, silent
 from rsi.questions import Certificate
 from rsi.records import BankManifest, Judgement, Modes, Record, Verdict, Version
 from rsi.report.card import card
@@ -33,6 +34,7 @@ from rsi.report.evidence import Baseline, Evidence, MetricsRow
 from rsi.report.page import page
 from rsi.settings import Home, contracts_dir
 from rsi.store.files import publish_folder
+from rsi.verifiers import VERIFIERS, Verifiers
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ def gate(
     anchor: Version | None = None,
     account: Account | None = None,
     progress: Progress = silent,
+    dialogue: Callable[[], Dialogue] = unspoken,
+    verifiers: Verifiers = VERIFIERS,
     contracts: Path | None = None,
     resolve: Resolve = assets.resolve,
 ) -> Verdict:
@@ -70,6 +74,8 @@ def gate(
     Args:
         harness_of: the harness with a digest.
         anchor: the version that the contract's `anchor` names; needed exactly when it names one.
+        dialogue: how the base writes a conversation that grows; asked for by suites that are played.
+        verifiers: the table, its judge bound to a model where a suite is judged by one.
         account: where questions are written down and what is left is known; by default nobody keeps one.
         contracts: the contracts folder, by default that of the settings.
         resolve: text of a public item, by default `rsi.assets.resolve`.
@@ -99,7 +105,18 @@ def gate(
     asked = suites if not first or whole(first) is Judgement.PASS else nothing(suites)
 
     def put(some: Mapping[str, Suite], other: Version, third: Version | None) -> Scorecard:
-        return evaluate(contract, some, champion, other, engine, harness_of, progress, third)
+        return evaluate(
+            contract,
+            some,
+            champion,
+            other,
+            engine,
+            harness_of,
+            progress,
+            third,
+            dialogue=dialogue,
+            verifiers=verifiers,
+        )
 
     if asked is suites:
         account.ask(contract, registration, allowance)

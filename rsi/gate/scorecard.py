@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from rsi.gate.contract import Contract
+from rsi.gate.suites import Hop
 from rsi.records import ItemResult, Outcome, OutcomeKind, Record
 from rsi.report.evidence import Count, SuiteTable
 from rsi.statistics.clusters import clustered_difference
@@ -22,7 +23,7 @@ class Asked(Record):
     suite: str
     pin: str
     """Digest of the suite."""
-    hop: Literal["route", "answer"]
+    hop: Hop
     items: int
 
 

@@ -1,14 +1,18 @@
 """Gate: the night's candidate into a verdict."""
 
+from pathlib import Path
+
 import orjson
 
 from rsi.context import Context
 from rsi.errors import RefusedError
 from rsi.gate.budget import Books
 from rsi.gate.contract import read
+from rsi.gate.difference import changed_role
 from rsi.gate.gate import Story, gate
 from rsi.harness import hcp
 from rsi.ids import Digest
+from rsi.ports import Dialogue
 from rsi.records import Modes, Version
 from rsi.registry import champion, versions
 from rsi.registry.loaded import engine_with
@@ -16,6 +20,7 @@ from rsi.settings import Home
 from rsi.store.ledger import Ledger
 from rsi.tasks import bank
 from rsi.tasks.screen import request_of
+from rsi.verifiers import with_judge
 
 
 def judge(context: Context, candidate: Digest) -> Digest:
@@ -33,7 +38,7 @@ def judge(context: Context, candidate: Digest) -> Digest:
             f"candidate {candidate[:12]} was made from {str(after.parent)[:12]}, but {context.start.champion[:12]} is "
             "in service; make it again from that one"
         )
-    contract = read(context.deployment.contract)
+    contract = read(context.deployment.contract_of(changed_role(before, after)))
     anchor = None
     if contract.anchor:
         named = contract.anchor
@@ -42,7 +47,7 @@ def judge(context: Context, candidate: Digest) -> Digest:
     engine = engine_with(context, [before, after, *([anchor] if anchor else [])])
     verdict = gate(
         home,
-        context.deployment.contract,
+        contract.name,
         before,
         after,
         engine,
@@ -52,8 +57,17 @@ def judge(context: Context, candidate: Digest) -> Digest:
         anchor=anchor,
         account=Books(home, world.clock, context.start.night),
         progress=world.progress,
+        dialogue=lambda: _dialogue(world.base().folder),
+        verifiers=with_judge(world.judge()),
     )
     return verdict.digest
+
+
+def _dialogue(base: Path) -> Dialogue:
+    from rsi.engine.chat import Dialogue as Written
+    from rsi.engine.weights import read_tokenizer
+
+    return Written(read_tokenizer(base))
 
 
 def _story(context: Context, candidate: Version) -> Story:

@@ -138,6 +138,11 @@ def _target(target: Target, results: Results, labelled: bool) -> list[Clause]:
         results,
         lambda assume: accuracy(_labels(results), target.min_label_accuracy, target.min_label_items, assume),
     )
+    difficult = _settled(
+        "target_hard",
+        hard,
+        lambda assume: accuracy({"own hard": hard}, target.min_hard_accuracy, target.min_hard_items, assume),
+    )
     return [
         _size("target_size", results, target.min_items),
         _settled(
@@ -146,13 +151,7 @@ def _target(target: Target, results: Results, labelled: bool) -> list[Clause]:
             lambda assume: accuracy({"all": results}, target.min_accuracy, target.min_items, assume, results),
         ),
         *([labels] if labelled else []),
-        _settled(
-            "target_hard",
-            hard,
-            lambda assume: accuracy(
-                {"own hard": hard}, target.min_hard_accuracy, target.min_hard_items, assume
-            ),
-        ),
+        *([difficult] if target.min_hard_items else []),
     ]
 
 

@@ -29,6 +29,14 @@ def p_value(p: float) -> str:
     return "below 0.0001" if p < 0.0001 else f"= {p:.2g}" if p < 0.1 else f"= {p:.2f}"
 
 
+def duration(seconds: float) -> str:
+    """A time as people say it: ``40 s``, ``4 min``, ``1 h 20 min``."""
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
 def short(digest: str) -> str:
     """The first twelve digits of a digest."""
     return digest[:12]

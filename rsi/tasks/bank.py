@@ -81,7 +81,13 @@ def task(
 ) -> Task:
     """A task named by what is asked and what is expected."""
     name = digest(
-        [hop, [one.model_dump() for one in messages], verifier, expected, *(one for one in (tools, world) if one)]
+        [
+            hop,
+            [one.model_dump() for one in messages],
+            verifier,
+            expected,
+            *(one for one in (tools, world) if one),
+        ]
     )
     return Task(
         task_id=f"t-{name[:16]}",

@@ -124,7 +124,8 @@ def task_of(one: Exchange) -> Task:
 def _met(suite: Sequence[Exchange], others: Sequence[Exchange], bound: float) -> set[str]:
     """Others that meet an item of the suite; of several that one item meets, one at least."""
     held, asked = (
-        Index((HeldOut(one.item, fingerprint(one.request)) for one in part), bound) for part in (suite, others)
+        Index((HeldOut(one.item, fingerprint(one.request)) for one in part), bound)
+        for part in (suite, others)
     )
     there = held.overlaps([[one.request] for one in others])
     back = asked.overlaps([[one.request] for one in suite])

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rsi.settings import Kind
+from rsi.intake import Kind
 from rsi.traces.redact import Redactor
 
 _PSEUDONYM = re.compile(r"<([a-z]+):[0-9a-f]{10}>")

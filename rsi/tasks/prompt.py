@@ -39,11 +39,16 @@ def render(task: Task, harness: Harness) -> Prompt:
     """What the policy reads of a task."""
     if task.hop == ROUTE:
         return harness.route_prompt(task.messages)
-    messages = harness.answer_prompt(role_of(task, harness), task.messages)
-    if not task.tools:
+    return answering(role_of(task, harness), task.messages, task.tools, harness)
+
+
+def answering(role: str, messages: Prompt, tools: str, harness: Harness) -> Prompt:
+    """What a specialist reads before it answers in words or calls; `tools` as a task has them."""
+    messages = harness.answer_prompt(role, messages)
+    if not tools:
         return messages
     said = [one.content for one in messages if one.role == "system"]
-    listed = "\n".join(orjson.dumps(one).decode() for one in functions(task.tools))
+    listed = "\n".join(orjson.dumps(one).decode() for one in functions(tools))
     told = tool_text().strip().replace("{tools}", listed)
     system = ChatMessage(role="system", content="\n\n".join([*said, told]))
     return (system, *(one for one in messages if one.role != "system"))

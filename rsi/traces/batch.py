@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple, Union, get_args, get_origin, get_t
 import orjson
 
 from rsi.ids import digest, digest_bytes, uid
+from rsi.intake import Redaction, Splits
 from rsi.records import Origin, Split
-from rsi.settings import Redaction, Splits
 from rsi.traces.detect import read
 from rsi.traces.formats.assembly import unstreamed
 from rsi.traces.pieces import OPEN

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rsi.settings import Kind
+from rsi.intake import Kind
 from rsi.traces.leaves import Leaf, Leaves
 from rsi.traces.rows import Json, JsonObject
 from rsi.traces.shapes import SHAPES, Shape, cards

@@ -16,8 +16,8 @@ from enum import IntEnum
 
 from rsi.errors import ContractError
 from rsi.ids import canonical
+from rsi.intake import Splits
 from rsi.records import Split
-from rsi.settings import Splits
 
 HELD_OUT = (Split.GATE, Split.VAULT)
 OUTWARD = (Split.TRAIN, Split.DEV, Split.GATE, Split.VAULT)

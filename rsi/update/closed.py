@@ -10,7 +10,7 @@ policy never says: after 60 steps of such a run its ``metrics.jsonl`` had 0.03 n
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -20,12 +20,15 @@ from rsi.engine import chat
 from rsi.harness import hcp
 from rsi.ids import digest
 from rsi.ports import Prompt
-from rsi.records import OutcomeKind, Task
+from rsi.records import Outcome, Task
 from rsi.settings import Update
-from rsi.update.practice import Groups
+from rsi.update.practice import Groups, Rollout
 from rsi.update.prefix import Captured, capture, replay
 from rsi.update.scoring import Decoder
 from rsi.verifiers import verify
+
+Weigh = Callable[[Sequence[Sequence[int]]], Sequence[Sequence[float]]]
+"""Prompts, as tokens -> log-probs of all labels by an actor elsewhere that has the policy's weights of now."""
 
 
 class Texts(NamedTuple):
@@ -72,34 +75,42 @@ class Labels:
 
     longest = 1
 
-    def __init__(self, model: Decoder, texts: Texts, settings: Update) -> None:
-        """Try tasks with the policy that `model` is."""
-        self._model, self._texts, self._settings = model, texts, settings
-        self._choices = texts.choices()
+    def __init__(self, model: Decoder, texts: Texts, settings: Update, weigh: Weigh | None = None) -> None:
+        """Try tasks with the policy that `model` is; where `weigh` is given, answers are drawn by what it says."""
+        self._model, self._texts, self._settings, self._weigh = model, texts, settings, weigh
+        self.choices = texts.choices()
 
-    def draw(self, tasks: Sequence[Task], step: int) -> "DrawnLabels":
+    def draw(self, tasks: Sequence[Task], step: int, again: int = 0) -> "DrawnLabels":
         """Draw from the policy with exploration, and have the answers verified."""
         prompts = self._texts.prompts([self._texts.harness.route_prompt(one.messages) for one in tasks])
         captured = capture(self._model.body, prompts)
-        scores = policy(self._model, captured, self._choices)
-        mixture = behaviour(scores.detach(), self._settings.exploration)
-        generator = torch.Generator().manual_seed(int(digest(f"{self._settings.seed}:{step}")[:15], 16))
+        scores: torch.Tensor | None = None
+        if self._weigh is None:
+            scores = policy(self._model, captured, self.choices)
+            said = scores.detach()
+        else:
+            said = torch.tensor(self._weigh(prompts))
+        mixture = behaviour(said, self._settings.exploration)
+        drawn = f"{self._settings.seed}:{step}" + (f":{again}" if again else "")
+        generator = torch.Generator().manual_seed(int(digest(drawn)[:15], 16))
         chosen = torch.multinomial(mixture, self._settings.samples, replacement=True, generator=generator)
-        rewards, outcomes = self._judged(tasks, chosen)
+        judged = self._judged(tasks)
+        rewards = torch.tensor([[one.score or 0.0 for one in row] for row in judged]).gather(1, chosen)
         groups = Groups(
             rewards=rewards,
             actor=mixture.log().gather(1, chosen).view(-1, 1),
             mask=torch.ones(chosen.numel(), 1),
-            outcomes=outcomes,
-            facts={**self._facts(tasks, scores.detach()), "prompt_tokens": float(sum(map(len, prompts)))},
+            outcomes=Counter(judged[row][label].kind for row, label in _places(chosen)),
+            facts={**self._facts(tasks, said), "prompt_tokens": float(sum(map(len, prompts)))},
         )
-        return DrawnLabels(self, captured, chosen, groups, scores)
+        asked = tuple(map(Asked, (one.task_id for one in tasks), prompts, judged))
+        return DrawnLabels(self, captured, chosen, groups, scores, asked)
 
     def show(self, tasks: Sequence[Task]) -> "DrawnLabels":
         """The label that each task expects."""
         prompts = self._texts.prompts([self._texts.harness.route_prompt(one.messages) for one in tasks])
         captured = capture(self._model.body, prompts)
-        scores = policy(self._model, captured, self._choices)
+        scores = policy(self._model, captured, self.choices)
         right = torch.tensor([[self._texts.harness.roles.index(one.expected)] for one in tasks])
         shape = right.shape
         groups = Groups(
@@ -113,7 +124,7 @@ class Labels:
 
     def scores(self, captured: Captured) -> torch.Tensor:
         """The policy [prompts, choices] as it is now, with a graph."""
-        return policy(self._model, captured, self._choices)
+        return policy(self._model, captured, self.choices)
 
     def measure(self, asked: Sequence[Prompt]) -> tuple[tuple[float, ...], ...]:
         """Log-probs of the labels on prompts, without a graph."""
@@ -121,16 +132,10 @@ class Labels:
             found = self.scores(capture(self._model.body, self._texts.prompts(asked)))
         return tuple(tuple(round(value, 5) for value in row) for row in found.tolist())
 
-    def _judged(
-        self, tasks: Sequence[Task], chosen: torch.Tensor
-    ) -> tuple[torch.Tensor, Counter[OutcomeKind]]:
-        rewards, counts = torch.zeros(chosen.shape), Counter[OutcomeKind]()
-        for row, task in enumerate(tasks):
-            outcomes = [verify(task.verifier, role, task.expected) for role in self._texts.harness.roles]
-            for column, choice in enumerate(chosen[row].tolist()):
-                counts[outcomes[choice].kind] += 1
-                rewards[row, column] = outcomes[choice].score or 0.0
-        return rewards, counts
+    def _judged(self, tasks: Sequence[Task]) -> list[tuple[Outcome, ...]]:
+        """What each label would be worth as an answer to each task."""
+        roles = self._texts.harness.roles
+        return [tuple(verify(task.verifier, role, task.expected) for role in roles) for task in tasks]
 
     def _facts(self, tasks: Sequence[Task], scores: torch.Tensor) -> dict[str, float]:
         chances = scores.exp()
@@ -139,6 +144,21 @@ class Labels:
             "p_right": float(chances[torch.arange(len(tasks)), right].mean()),
             "entropy": float(-(chances * scores).sum(dim=1).mean()),
         }
+
+
+def _places(chosen: torch.Tensor) -> Iterator[tuple[int, int]]:
+    """(row of its prompt, label) of each answer."""
+    for row, labels in enumerate(chosen.tolist()):
+        for label in labels:
+            yield row, label
+
+
+class Asked(NamedTuple):
+    """A task that was asked, and what each label would have been worth."""
+
+    task_id: str
+    prompt: Sequence[int]
+    judged: Sequence[Outcome]
 
 
 class DrawnLabels:
@@ -150,12 +170,39 @@ class DrawnLabels:
         captured: Captured,
         chosen: torch.Tensor,
         groups: Groups,
-        scores: torch.Tensor,
+        scores: torch.Tensor | None,
+        asked: Sequence[Asked] = (),
     ) -> None:
-        """`scores` are the policy's at the time, with their graph."""
+        """`scores` are the policy's at the time, with their graph, and None where an actor elsewhere drew.
+
+        `asked` has a value a prompt.
+        """
         self.groups = groups
+        self._asked = asked
         self._practice, self._captured, self._chosen = practice, captured, chosen
-        self._scores: torch.Tensor | None = scores
+        self._scores = scores
+
+    def rollouts(self) -> Iterator[Rollout]:
+        """Each label as the one answer it was; none for labels that were shown."""
+        if not self._asked:
+            return
+        samples = self._chosen.shape[1]
+        logprobs = self.groups.actor[:, 0].tolist()
+        for place, (row, label) in enumerate(_places(self._chosen)):
+            asked, response = self._asked[row], self._practice.choices[label]
+            outcome = asked.judged[label]
+            yield Rollout(
+                task_id=asked.task_id,
+                group=row,
+                sample=place % samples,
+                prompt=asked.prompt,
+                response=response,
+                sampled=[True] * len(response),
+                logprobs=[logprobs[place]],
+                reward=outcome.score or 0.0,
+                outcome=outcome.kind,
+                stop="label",
+            )
 
     def score(self, rows: Sequence[int]) -> Iterator[tuple[list[int], torch.Tensor]]:
         """All rows at once: a label is one position."""

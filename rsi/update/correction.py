@@ -40,6 +40,8 @@ class Mismatch(NamedTuple):
     """Share of tokens whose weight is 0."""
     largest: float
     """Largest |ln k| of a token."""
+    mean: float = 0.0
+    """Mean |ln k|."""
 
     @property
     def finite(self) -> bool:
@@ -101,6 +103,7 @@ def mismatch(
         effective=float(w.sum().square() / total) if float(total) > 0 else 0.0,
         masked=float((w == 0).double().mean()),
         largest=float(difference.abs().max()),
+        mean=float(difference.abs().mean()),
     )
 
 

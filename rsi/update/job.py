@@ -93,11 +93,21 @@ def read(place: Path) -> Job:
     """
     path = place / "job.json"
     try:
-        return Job.parse(path.read_bytes())
+        return parse(path.read_bytes(), str(path))
     except FileNotFoundError:
         raise ContractError(f"{place} is no job's folder: expected {path}") from None
+
+
+def parse(data: bytes, where: str) -> Job:
+    """A job from its JSON; `where` is named in the error.
+
+    Raises:
+        ContractError: it is none of this version.
+    """
+    try:
+        return Job.parse(data)
     except ValidationError as error:
-        raise ContractError(f"{path} is no job of this version: {error.errors()[0]['msg']}") from None
+        raise ContractError(f"{where} is no job of this version: {error.errors()[0]['msg']}") from None
 
 
 def tasks(place: Path, job: Job) -> tuple[Task, ...]:

@@ -27,12 +27,39 @@ class Groups(NamedTuple):
     """What this kind of rollout measures beside, for the log."""
 
 
+class Rollout(NamedTuple):
+    """One answer, as it was drawn."""
+
+    task_id: str
+    group: int
+    """Place of its task in the draw."""
+    sample: int
+    """Place in its group."""
+    prompt: Sequence[int]
+    """Token ids up to where the first answer begins."""
+    response: Sequence[int]
+    """All behind it, other people's turns included."""
+    sampled: Sequence[bool]
+    """A value a token of `response`: whether the policy sampled it."""
+    logprobs: Sequence[float]
+    """Nats under the actor, of the sampled tokens in order; of a label out of a closed set one, of all of it."""
+    reward: float | None
+    """None where the answer was nobody's: its world crashed, or the task cannot be done."""
+    outcome: OutcomeKind
+    stop: str
+    """Why it ended: a value of `rsi.harness.episode.Stop`, or `label`."""
+
+
 class Drawn(Protocol):
     """Answers that were drawn, and the policy's say on them."""
 
     @property
     def groups(self) -> Groups:
         """What was drawn."""
+        ...
+
+    def rollouts(self) -> Iterator[Rollout]:
+        """The answers one by one, in the order of the rows."""
         ...
 
     def score(self, rows: Sequence[int]) -> Iterator[tuple[list[int], torch.Tensor]]:
@@ -51,8 +78,8 @@ class Practice(Protocol):
         """Most tokens that an answer may have."""
         ...
 
-    def draw(self, tasks: Sequence[Task], step: int) -> Drawn:
-        """Try each task; depends on nothing but its arguments and the weights."""
+    def draw(self, tasks: Sequence[Task], step: int, again: int = 0) -> Drawn:
+        """Try each task; depends on nothing but its arguments and the weights. `again` counts the draws of a step."""
         ...
 
     def show(self, tasks: Sequence[Task]) -> Drawn:

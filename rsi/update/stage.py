@@ -1,18 +1,23 @@
 """Update: the night's bank into a candidate version with a new adapter."""
 
 from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rsi import faults
-from rsi.context import Context, World
-from rsi.errors import ContractError, QuietError
+from rsi.context import Base, Context, World
+from rsi.errors import ContractError, IntegrityError, QuietError
 from rsi.ids import Digest
 from rsi.registry import versions
 from rsi.settings import Deployment, Home, Update
-from rsi.tasks.prompt import ROUTE
+from rsi.tasks.prompt import ROUTE, TOOL
 from rsi.tasks.worlds import HOP
 from rsi.update.tonight import tonight
 
-TRAINED = (ROUTE, HOP)
+if TYPE_CHECKING:
+    from rsi.update.job import Done
+
+TRAINED = (ROUTE, HOP, TOOL)
 """Hops of tasks that the trainer takes."""
 
 
@@ -55,11 +60,10 @@ def train(
         ContractError: the bank has no such task, or the trainer does not take it.
     """
     from rsi.update.job import Job, collect, submit
-    from rsi.update.worker import work
 
     if hop not in TRAINED:
         raise ContractError(
-            f"tasks of hop {hop} cannot be trained; the trainer takes {' and '.join(TRAINED)}. Write the bank for "
+            f"tasks of hop {hop} cannot be trained; the trainer takes {', '.join(TRAINED)}. Write the bank for "
             "another trainer: rsi bank export"
         )
     before = versions.load(home, parent)
@@ -77,9 +81,23 @@ def train(
     )
     place = submit(home, job)
     faults.point("update.after_submit")
-    end = work(place, base.folder, world.progress)
+    end = _worked(place, base, world)
     if end.adapter is None:
         raise QuietError(f"no candidate: training stopped: {end.ended}")
     collect(home, place, end)
     adapters = {**before.adapters, role: end.adapter}
     return versions.save(home, before.model_copy(update={"adapters": adapters, "parent": parent}))
+
+
+def _worked(place: Path, base: Base, world: World) -> "Done":
+    """Have the job worked on, here or by the world's trainer."""
+    from rsi.update.job import done
+    from rsi.update.worker import work
+
+    if world.trainer is None:
+        return work(place, base.folder, world.progress)
+    world.trainer(place, world.progress)
+    end = done(place)
+    if end is None:
+        raise IntegrityError(f"whoever worked on {place} left no complete.json; run the stage again")
+    return end

@@ -148,7 +148,9 @@ def _passes(learner: Learner, settings: Update, drawn: Drawn, batch: _Batch, ste
     rows = batch.rows
     apart = correction.mismatch(batch.old[rows], batch.actor[rows], batch.mask[rows], batch.weights[rows])
     if not apart.finite:
-        raise RefusedError(f"training diverged at step {step + 1}: the actor's log-probs are no numbers ({apart})")
+        raise RefusedError(
+            f"training diverged at step {step + 1}: the actor's log-probs are no numbers ({apart})"
+        )
     return {
         "loss": loss,
         "gradient_norm": norm,

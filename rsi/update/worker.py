@@ -7,13 +7,13 @@ alone, a checkpoint holds weights and optimiser moments, and what was logged aft
 import argparse
 import shutil
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import orjson
-from transformers import PreTrainedTokenizerBase
 
 from rsi import faults
 from rsi.algorithm import Algorithm
@@ -26,25 +26,33 @@ from rsi.harness import hcp
 from rsi.harness.loop import Table
 from rsi.ids import canonical
 from rsi.ports import Progress
-from rsi.records import Outcome, Task
+from rsi.records import Outcome, OutcomeKind, Task
 from rsi.registry import adapters
 from rsi.registry.promote import probe_prompts
-from rsi.settings import quiet_dependencies
+from rsi.report.progress import TerminalProgress
+from rsi.report.words import plural
+from rsi.settings import LOCAL, quiet_dependencies
 from rsi.store.files import publish_folder, write_whole
 from rsi.store.locks import hold
 from rsi.tasks.prompt import ROUTE
+from rsi.tasks.worlds import HOP as WORLD
 from rsi.tasks.worlds import VERIFIER
 from rsi.update import job as jobs
-from rsi.update import learner
+from rsi.update import learner, served
 from rsi.update.actor import Actor
 from rsi.update.batches import batch
-from rsi.update.closed import Labels, Texts
+from rsi.update.closed import Labels, Texts, Weigh
 from rsi.update.guards import Row, Stop, judged
 from rsi.update.job import Done, Job
 from rsi.update.practice import Practice
+from rsi.update.rollouts import Recorded, Rollouts
 from rsi.update.step import imitate, take
 from rsi.update.worlds import Worlds
+from rsi.update.written import Written
 from rsi.verifiers import verify
+
+FAILURES = (OutcomeKind.ERROR, OutcomeKind.INVALID)
+"""Ends of an answer that say nothing of the model."""
 
 
 class Run(NamedTuple):
@@ -56,7 +64,10 @@ class Run(NamedTuple):
     harness: hcp.Harness
     labels: Labels
     practice: Practice
+    rollouts: Rollouts
     tasks: tuple[Task, ...]
+    actor: Actor | None
+    """Who samples, where that is not the learner itself."""
 
     @property
     def log(self) -> Path:
@@ -88,31 +99,48 @@ def _run(place: Path, job: Job, base: Path) -> Run:
     harness = jobs.harness(place, job)
     base_model, tokenizer = read_base(base)
     model = learner.build(place / "adapters", base_model, job.settings, job.warm_start, job.frozen)
-    labels = Labels(model.decoder, Texts(tokenizer, harness), job.settings)
-    practice = labels if job.hop == ROUTE else _worlds(place, job, base, model, harness, tokenizer)
-    return Run(place, job, model, harness, labels, practice, asked)
+    texts = Texts(tokenizer, harness)
+    actor, weigh = _actor(place, job, base, model, texts)
+    labels = Labels(model.decoder, texts, job.settings, weigh)
+    practice = labels if actor is None or job.hop == ROUTE else _sampled(job, actor, model, texts)
+
+    def text(tokens: Sequence[int]) -> str:
+        return str(tokenizer.decode(list(tokens)))
+
+    rollouts = Rollouts(place, job.settings.keep, job.settings.seed, job.harness, text)
+    return Run(place, job, model, harness, labels, Recorded(practice, rollouts), rollouts, asked, actor)
 
 
-def _worlds(
-    place: Path,
-    job: Job,
-    base: Path,
-    model: learner.Learner,
-    harness: hcp.Harness,
-    tokenizer: PreTrainedTokenizerBase,
-) -> Worlds:
-    """Episodes in worlds, sampled by an engine of their own."""
+def _actor(
+    place: Path, job: Job, base: Path, model: learner.Learner, texts: Texts
+) -> tuple[Actor | None, Weigh | None]:
+    """Who samples where the learner does not itself, and how labels are weighed there."""
+    if job.settings.actor != LOCAL:
+        return served.join(job, place, model, texts)
+    if job.hop == ROUTE:
+        return None, None
+    return Actor(LocalEngine(base, job.base), place / "actor"), None
+
+
+def _sampled(job: Job, actor: Actor, model: learner.Learner, texts: Texts) -> Practice:
+    """Episodes in worlds or written answers, sampled by an actor."""
 
     def score(state: str, expected: str) -> Outcome:
         return verify(VERIFIER, state, expected)
 
-    table = Table(Dialogue(tokenizer), harness.agent, score)
-    return Worlds(model, Actor(LocalEngine(base, job.base), place / "actor"), table, job.settings, job.base)
+    dialogue = Dialogue(texts.tokenizer)
+    if job.hop != WORLD:
+        return Written(model, actor, dialogue, texts.harness, job.settings, job.base)
+    return Worlds(model, actor, Table(dialogue, texts.harness.agent, score), job.settings, job.base)
 
 
 def _worked(run: Run, progress: Progress) -> Done:
     before = learner.fingerprint(run.model)
-    rows, stop = _steps(run, progress)
+    try:
+        rows, stop = _steps(run, progress)
+    finally:
+        if run.actor is not None:
+            run.actor.close()
     learner.settle(run.model)
     if learner.fingerprint(run.model) != before:
         raise IntegrityError(
@@ -121,10 +149,12 @@ def _worked(run: Run, progress: Progress) -> Done:
     if not any(row["live"] for row in rows):
         stop = Stop(f"none of {len(rows)} steps found a group of answers with a signal", False)
     name = None if stop is not None and not stop.well else _export(run)
+    run.rollouts.finish()
     faults.point("update.before_complete")
     skipped = sum(int(row["skipped"]) for row in rows)
     ended = stop.reason if stop is not None else f"all {len(rows)} steps were taken"
     end = jobs.finish(run.place, Done(adapter=name, steps=len(rows), skipped=skipped, ended=ended))
+    run.rollouts.clear()
     with suppress(OSError):
         shutil.rmtree(run.checkpoints)
     return end
@@ -136,6 +166,7 @@ def _steps(run: Run, progress: Progress) -> tuple[list[Row], Stop | None]:
     saved = sorted(run.checkpoints.glob("step-*"))
     first = learner.load_checkpoint(saved[-1], run.model) if saved else 0
     rows = _kept_rows(run.log, first)
+    run.rollouts.resume(first)
     stop = judged(settings, rows)
     for step in range(first, settings.steps):
         if stop is not None:
@@ -147,9 +178,7 @@ def _steps(run: Run, progress: Progress) -> tuple[list[Row], Stop | None]:
         with run.log.open("ab") as file:
             file.write(canonical(rows[-1]) + b"\n")
         faults.point("update.after_step")
-        silent = sum(int(row["skipped"]) for row in rows)
-        note = _note(rows[-1], silent)
-        progress("update", step + 1, settings.steps, note)
+        progress("update", step + 1, settings.steps, _note(rows))
         if (step + 1) % settings.checkpoint_every == 0 and step + 1 < settings.steps:
             learner.save_checkpoint(run.checkpoints / f"step-{step + 1:06d}", run.model, step + 1)
             for old in sorted(run.checkpoints.glob("step-*"))[:-1]:
@@ -159,10 +188,14 @@ def _steps(run: Run, progress: Progress) -> tuple[list[Row], Stop | None]:
     return rows, stop
 
 
-def _note(row: Row, silent: int) -> str:
-    if "reward" in row:
-        return f"reward {row['reward']:.2f}, {silent} groups without signal"
-    return f"loss {row['loss']:.3f}"
+def _note(rows: Sequence[Row]) -> str:
+    """How it goes: the last step, and what was counted so far."""
+    last = rows[-1]
+    if "reward" not in last:
+        return f"loss {last['loss']:.3f}"
+    silent = sum(int(row["skipped"]) for row in rows)
+    failed = sum(int(row.get(f"outcome_{kind.value}", 0)) for row in rows for kind in FAILURES)
+    return f"reward {last['reward']:.2f}, {plural(silent, 'group')} without signal, {plural(failed, 'answer')} failed"
 
 
 def _kept_rows(path: Path, steps: int) -> list[Row]:
@@ -195,27 +228,33 @@ def _export(run: Run) -> str:
     return adapters.name_of(publish_folder(run.place / "adapter", fill))
 
 
+def base_of(job: Job, said: str | None = None) -> Path:
+    """Folder of the base model that a job names, or of the one said, if that is the same.
+
+    Raises:
+        ContractError: it is another one.
+    """
+    base, digest = base_folder(said or job.base_name)
+    if digest != job.base:
+        raise ContractError(f"{base} is base {digest[:12]}, the job trains on {job.base[:12]}")
+    return base
+
+
 def main() -> None:
-    """Work on the job in a folder; exit codes are those of `rsi.errors`."""
+    """Work on a job; exit codes are those of `rsi.errors`."""
+    from rsi.update.remote import work_on
+
     quiet_dependencies()
     parser = argparse.ArgumentParser(prog="python -m rsi.update.worker", description=__doc__)
-    parser.add_argument("job", type=Path, help="the job's folder")
+    parser.add_argument("job", help="the job's folder, or an fsspec URL such as s3://bucket/job")
     parser.add_argument("--base", help="folder of the base model; the asset that the job names without it")
     said = parser.parse_args()
     try:
-        job = jobs.read(said.job)
-        base, digest = base_folder(said.base or job.base_name)
-        if digest != job.base:
-            raise ContractError(f"{base} is base {digest[:12]}, the job trains on {job.base[:12]}")
-        end = work(said.job, base, _told)
+        end = work_on(said.job, said.base, TerminalProgress())
     except RsiError as error:
         print(f"rsi: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     print(f"adapter {end.adapter}: {end.ended}" if end.adapter else f"no adapter: {end.ended}")
-
-
-def _told(what: str, done: int, total: int, note: str = "") -> None:
-    print(f"{what}: {done} of {total} ({note})", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Rollouts of several turns in a small world: tokens in, tokens out.
 
 What the actor sampled is trained on as it was sampled; the prompt is captured, and what tools said is read with a graph
-but masked. A rollout whose world crashed is tried once more in a fresh one; where it crashes again its group fails and
-says nothing, since a group is never trimmed.
+but masked. A rollout whose world crashed or hung is tried again in a fresh one, `Update.retries` times; if it crashes
+once more its group fails and says nothing, since a group is never trimmed.
 """
 
 from collections import Counter
@@ -20,9 +20,9 @@ from rsi.settings import Update
 from rsi.tasks.worlds import world_of
 from rsi.update.actor import Actor
 from rsi.update.learner import Learner
-from rsi.update.practice import Groups
-from rsi.update.prefix import Captured, capture
-from rsi.update.scoring import Decoder, full, passes, replayed
+from rsi.update.practice import Groups, Rollout
+from rsi.update.responses import Responses
+from rsi.update.scoring import Decoder
 
 
 class Worlds:
@@ -38,32 +38,34 @@ class Worlds:
         """Most tokens that an episode may sample."""
         return self._table.rules.turns * self._table.rules.answer_tokens
 
-    def draw(self, tasks: Sequence[Task], step: int) -> "DrawnEpisodes":
+    def draw(self, tasks: Sequence[Task], step: int, again: int = 0) -> "DrawnEpisodes":
         """Play each task as often as a group is large, with the weights as they are now."""
         adapter = self._actor.follow(self._model, self._base)
+        drawn = f"{self._settings.seed}:{step}" + (f":{again}" if again else "")
         plays = [
-            _play(world_of(task), f"{self._settings.seed}:{step}:{sample}")
+            _play(world_of(task), f"{drawn}:{sample}")
             for task in tasks
             for sample in range(self._settings.samples)
         ]
         episodes = list(play(plays, self._table, self._actor, adapter))
-        again = [place for place, one in enumerate(episodes) if one.stop is Stop.CRASH]
-        for place, one in zip(
-            again, play([plays[place] for place in again], self._table, self._actor, adapter), strict=True
-        ):
-            episodes[place] = one
+        crashes = 0
+        for _ in range(self._settings.retries):
+            again_in = [place for place, one in enumerate(episodes) if one.stop is Stop.CRASH]
+            crashes += len(again_in)
+            fresh = play([plays[place] for place in again_in], self._table, self._actor, adapter)
+            for place, one in zip(again_in, fresh, strict=True):
+                episodes[place] = one
+        return self._drawn(tasks, episodes, crashes)
+
+    def _drawn(self, tasks: Sequence[Task], episodes: Sequence[Episode], crashes: int) -> "DrawnEpisodes":
         rolled = [Rolled.of(one) for one in episodes]
-        return DrawnEpisodes(
-            self._model.decoder, self._settings, rolled, _groups(episodes, rolled, len(tasks), len(again))
-        )
+        groups = _groups(episodes, rolled, len(tasks), crashes)
+        return DrawnEpisodes(self._model.decoder, self._settings, tasks, episodes, rolled, groups)
 
     def show(self, tasks: Sequence[Task]) -> "DrawnEpisodes":
         """The solution of each task, played."""
         episodes = [demonstrate(_play(world_of(task), "shown"), self._table) for task in tasks]
-        rolled = [Rolled.of(one) for one in episodes]
-        return DrawnEpisodes(
-            self._model.decoder, self._settings, rolled, _groups(episodes, rolled, len(tasks), 0)
-        )
+        return self._drawn(tasks, episodes, 0)
 
 
 class Rolled(NamedTuple):
@@ -90,29 +92,42 @@ class Rolled(NamedTuple):
 class DrawnEpisodes:
     """Episodes that were played, and the policy's say on them."""
 
-    def __init__(self, model: Decoder, settings: Update, rolled: Sequence[Rolled], groups: Groups) -> None:
-        """`rolled` lie group by group, as the rows of `groups`."""
+    def __init__(
+        self,
+        model: Decoder,
+        settings: Update,
+        tasks: Sequence[Task],
+        episodes: Sequence[Episode],
+        rolled: Sequence[Rolled],
+        groups: Groups,
+    ) -> None:
+        """`episodes`, and what the learner reads of them, lie group by group, as the rows of `groups`."""
         self.groups = groups
-        self._model, self._settings, self._rolled = model, settings, rolled
-        self._captured: dict[tuple[int, ...], Captured] = {}
+        said = [(one.prompt, one.response) for one in rolled]
+        self._responses = Responses(model, said, whole_prompt=settings.whole_prompt)
+        self._tasks, self._episodes, self._rolled = tasks, episodes, rolled
+
+    def rollouts(self) -> Iterator[Rollout]:
+        """The episodes; what nobody read of them is left out."""
+        samples = self.groups.rewards.shape[1]
+        for row, (episode, one) in enumerate(zip(self._episodes, self._rolled, strict=True)):
+            yield Rollout(
+                task_id=self._tasks[row // samples].task_id,
+                group=row // samples,
+                sample=row % samples,
+                prompt=one.prompt,
+                response=one.response,
+                sampled=one.mask,
+                logprobs=episode.logprobs,
+                reward=episode.reward,
+                outcome=episode.outcome.kind,
+                stop=episode.stop.value,
+            )
 
     def score(self, rows: Sequence[int]) -> Iterator[tuple[list[int], torch.Tensor]]:
-        """Log-probs of rows, a prompt at a time; prompts are captured by the first pass over them."""
-        by_prompt: dict[tuple[int, ...], list[int]] = {}
-        for row in rows:
-            by_prompt.setdefault(self._rolled[row].prompt, []).append(row)
-        for prompt, ones in by_prompt.items():
-            lengths = [len(self._rolled[row].response) for row in ones]
-            for part in passes([len(prompt)] * len(ones), lengths):
-                yield ones[part], self._padded(self._scored(prompt, ones[part]))
-
-    def _scored(self, prompt: tuple[int, ...], rows: Sequence[int]) -> torch.Tensor:
-        responses = [self._rolled[row].response for row in rows]
-        if self._settings.whole_prompt:
-            return full(self._model, [prompt] * len(rows), responses)
-        if prompt not in self._captured:
-            self._captured[prompt] = capture(self._model.body, [prompt])
-        return replayed(self._model, self._captured[prompt], [0] * len(rows), responses)
+        """Log-probs of rows; prompts are captured by the first pass over them."""
+        for part, found in self._responses.score(rows):
+            yield part, self._padded(found)
 
     def _padded(self, found: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.pad(found, (0, self.groups.mask.shape[1] - found.shape[1]))

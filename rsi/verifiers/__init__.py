@@ -27,9 +27,14 @@ class Verifier:
     """(answer, expected) -> outcome."""
     gold: Callable[[str], str | None]
     """expected -> an answer that must be right; None where the expectation has none to give."""
+    by: str = ""
+    """Who judges; empty where a rule does, and where a judge is not bound."""
 
 
-VERIFIERS: Mapping[str, Verifier] = {
+Verifiers = Mapping[str, Verifier]
+"""A table of verifiers by name."""
+
+VERIFIERS: Verifiers = {
     "choice": Verifier(choice.check, choice.gold),
     "code": Verifier(code.check, code.gold),
     "exact": Verifier(exact.check, exact.gold),
@@ -43,12 +48,21 @@ VERIFIERS: Mapping[str, Verifier] = {
 }
 
 
-def with_judge(one: Judge, table: Mapping[str, Verifier] = VERIFIERS) -> Mapping[str, Verifier]:
+JUDGE = "judge"
+"""The verifier that asks a model."""
+
+
+def with_judge(one: Judge | None, table: Verifiers = VERIFIERS) -> Verifiers:
     """The table with its judge bound to a model; unbound, it answers *error* to all but the reference itself."""
-    return {**table, "judge": Verifier(judge.bound(one), judge.gold)}
+    return {**table, JUDGE: Verifier(judge.bound(one), judge.gold, one.name)} if one else table
 
 
-def verify(name: str, answer: str, expected: str, table: Mapping[str, Verifier] = VERIFIERS) -> Outcome:
+def usable(table: Verifiers = VERIFIERS) -> frozenset[str]:
+    """The names of verifiers that can tell right from wrong: all, but for a judge that is not bound."""
+    return frozenset(name for name, one in table.items() if name != JUDGE or one.by)
+
+
+def verify(name: str, answer: str, expected: str, table: Verifiers = VERIFIERS) -> Outcome:
     """What the verifier called `name` says of an answer.
 
     Raises:
@@ -57,7 +71,7 @@ def verify(name: str, answer: str, expected: str, table: Mapping[str, Verifier] 
     return _named(name, table).check(answer, expected)
 
 
-def gold(name: str, expected: str, table: Mapping[str, Verifier] = VERIFIERS) -> str | None:
+def gold(name: str, expected: str, table: Verifiers = VERIFIERS) -> str | None:
     """An answer that the verifier called `name` must accept; None where the expectation has none to give.
 
     Raises:
@@ -66,7 +80,7 @@ def gold(name: str, expected: str, table: Mapping[str, Verifier] = VERIFIERS) ->
     return _named(name, table).gold(expected)
 
 
-def _named(name: str, table: Mapping[str, Verifier]) -> Verifier:
+def _named(name: str, table: Verifiers) -> Verifier:
     if name not in table:
         raise ContractError(f"no verifier is called {name[:60]!r}; there are {', '.join(sorted(table))}")
     return table[name]

@@ -9,7 +9,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from rsi.settings import PROJECT, Deployment, Home, Splits
+from rsi.intake import Splits
+from rsi.settings import PROJECT, Deployment, Home
 from rsi.store.snapshot import refresh
 from rsi.traces.ingest import Totals, ingest
 from tests.traces.inputs import CLOCK, SAMPLES, rows

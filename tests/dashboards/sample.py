@@ -13,8 +13,9 @@ import orjson
 import pyarrow as pa
 
 from rsi.ids import digest, uid
+from rsi.intake import Splits
 from rsi.ports import SystemClock
-from rsi.settings import Deployment, Home, Splits
+from rsi.settings import Deployment, Home
 from rsi.store.database import store_batch
 from rsi.store.snapshot import refresh
 from rsi.traces.rows import Message, Score, Span, ToolCall, Trace

@@ -78,7 +78,7 @@ BROKEN: list[tuple[Callable[[Path], Path], str]] = [
     (lambda root: routing(root, {**LINE, "source": "bfcl-eval"}), "source is 'bfcl-eval', expected 'own'"),
     (lambda root: routing(root, {**LINE, "answer": "x"}), "line 1: answer"),
     (lambda root: routing(root, verifier="chioce"), r"suite\.toml: .*'chioce'"),
-    (lambda root: routing(root, role="L0"), "role belongs to the answer hop"),
+    (lambda root: routing(root, role="L0"), "role belongs to every hop but route"),
     (lambda root: routing(root, name="other"), "says other/v1, expected routing/v1"),
     (lambda root: routing(root, version=2), "says routing/v2, expected routing/v1"),
     (lambda root: root, r"suite\.toml is missing"),

@@ -8,9 +8,10 @@ import pytest
 from rsi.discover.kept import store_modes
 from rsi.discover.modes import Mined
 from rsi.errors import ContractError
+from rsi.intake import Splits
 from rsi.mode_parts import Factors
 from rsi.records import FailureMode, Modes, ModeStatus
-from rsi.settings import Deployment, Home, Splits
+from rsi.settings import Deployment, Home
 from rsi.store.database import store_batch
 from rsi.store.ledger import Ledger
 from rsi.store.snapshot import STORAGE, open_snapshot, refresh

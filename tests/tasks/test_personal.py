@@ -1,6 +1,6 @@
 """Personal values in tasks: the second line."""
 
-from rsi.settings import Kind
+from rsi.intake import Kind
 from rsi.tasks.personal import Detector
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import orjson
 
+from rsi.intake import Splits
 from rsi.records import Origin
-from rsi.settings import Deployment, Home, Splits
+from rsi.settings import Deployment, Home
 from rsi.store.database import store_batch
 from rsi.traces.ingest import Totals, ingest
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import orjson
 import pyarrow.parquet as pq
 
-from rsi.settings import Deployment, Home, Redaction, Splits
+from rsi.intake import Redaction, Splits
+from rsi.settings import Deployment, Home
 from rsi.traces.ingest import ingest
 from tests.traces.inputs import ALL_TRAIN, CLOCK, chat, load, rows, write_lines
 

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from rsi.cli import app
-from rsi.settings import Kind
+from rsi.intake import Kind
 from rsi.traces.detect import read
 from rsi.traces.formats import FORMATS
 from rsi.traces.pieces import pieces

@@ -14,7 +14,8 @@ import pytest
 
 from rsi.errors import ContractError
 from rsi.ids import digest_file
-from rsi.settings import PROJECT, Deployment, Home, Splits
+from rsi.intake import Splits
+from rsi.settings import PROJECT, Deployment, Home
 from rsi.store.database import store_batch
 from rsi.store.ledger import Ledger
 from rsi.store.snapshot import open_snapshot

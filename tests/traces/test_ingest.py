@@ -10,8 +10,9 @@ import pytest
 
 from rsi.errors import ContractError, TransientError
 from rsi.ids import digest_file
+from rsi.intake import Splits
 from rsi.records import Origin
-from rsi.settings import Deployment, Home, Splits
+from rsi.settings import Deployment, Home
 from rsi.store.files import write_whole
 from rsi.traces import ingest as ingesting
 from rsi.traces import reading

@@ -6,7 +6,8 @@ import orjson
 import pytest
 
 from rsi.errors import ContractError
-from rsi.settings import Deployment, Home, Splits
+from rsi.intake import Splits
+from rsi.settings import Deployment, Home
 from rsi.traces.label import Label, label
 from tests.traces.inputs import ALL_TRAIN, CLOCK, StillClock, load, request, rows, write_lines
 

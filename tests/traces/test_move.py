@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from rsi.context import Start
 from rsi.errors import TransientError
+from rsi.intake import Splits
 from rsi.records import Split
-from rsi.settings import PROJECT, Deployment, Home, Splits
+from rsi.settings import PROJECT, Deployment, Home
 from rsi.store.ledger import Ledger
 from rsi.store.snapshot import open_snapshot, refresh
 from rsi.traces import detect

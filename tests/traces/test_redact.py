@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rsi.settings import Kind
+from rsi.intake import Kind
 from rsi.traces.decode import decode
 from rsi.traces.redact import Redactor
 from rsi.traces.rows import Json, JsonObject

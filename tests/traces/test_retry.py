@@ -7,7 +7,8 @@ import orjson
 import pyarrow.parquet as pq
 import pytest
 
-from rsi.settings import Deployment, Home, Splits
+from rsi.intake import Splits
+from rsi.settings import Deployment, Home
 from rsi.traces import detect
 from rsi.traces.formats import formats
 from rsi.traces.formats.run import Run

@@ -7,7 +7,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from rsi.settings import Home, Redaction
+from rsi.intake import Redaction
+from rsi.settings import Home
 from rsi.store.files import write_whole
 from tests.traces.inputs import ALL_TRAIN, SHARED, load, rows
 

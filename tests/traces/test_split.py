@@ -6,8 +6,9 @@ import orjson
 import pyarrow.parquet as pq
 import pytest
 
+from rsi.intake import Splits
 from rsi.records import Split
-from rsi.settings import Deployment, Home, Splits
+from rsi.settings import Deployment, Home
 from rsi.store.database import store_batch
 from rsi.traces import parts
 from rsi.traces.rows import Place

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Protocol
 
-from rsi.settings import Kind
+from rsi.intake import Kind
 from rsi.traces.shapes import cards, emails, keys, passwords, phones
 from rsi.traces.shapes.edges import Found
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from rsi.settings import Kind
+from rsi.intake import Kind
 from rsi.traces.shapes.edges import Found, begins, field_before, is_id
 
 KIND: Kind = Kind.CARD

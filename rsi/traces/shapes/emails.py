@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from rsi.settings import Kind
+from rsi.intake import Kind
 from rsi.traces.shapes.edges import Found, opened
 
 KIND: Kind = Kind.EMAIL

@@ -5,7 +5,7 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from rsi.settings import Kind
+from rsi.intake import Kind
 from rsi.traces.shapes.edges import RAW_EDGE, Found, apart, begins
 
 KIND: Kind = Kind.KEY

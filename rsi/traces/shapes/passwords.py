@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from rsi.settings import Kind
+from rsi.intake import Kind
 from rsi.traces.shapes.edges import Found, apart, lowered
 
 KIND: Kind = Kind.PASSWORD

@@ -6,7 +6,7 @@ Ten digits in a row are no phone number without such a word: they are as often a
 import re
 from collections.abc import Iterator
 
-from rsi.settings import Kind
+from rsi.intake import Kind
 from rsi.traces.shapes.edges import Found, apart, begins, field_before, is_id, lowered
 
 KIND: Kind = Kind.PHONE

@@ -1,6 +1,6 @@
 """Texts with what each kind finds in them, and texts in which it finds nothing."""
 
-from rsi.settings import Kind
+from rsi.intake import Kind
 
 FOUND = {
     Kind.KEY: [

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from rsi.settings import Kind
+from rsi.intake import Kind
 from rsi.traces.shapes import SHAPES, Shape
 from rsi.traces.shapes.edges import begins, field_before, is_id, opened
 from tests.traces.shapes.examples import FOUND, LEFT

@@ -1,0 +1,112 @@
+"""An engine at the gate: asked each question once, whatever breaks on one costs that one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import inf, isfinite, isnan
+
+from rsi.environments import kind
+from rsi.errors import IntegrityError, TransientError
+from rsi.gate.questions import Question, Reply
+from rsi.harness.episode import Episode, Stop
+from rsi.harness.loop import Play, Table, play
+from rsi.harness.rules import Rules
+from rsi.ids import digest
+from rsi.ports import Dialogue, Engine
+from rsi.records import Outcome, WorldTask
+from rsi.tasks.worlds import VERIFIER
+from rsi.verifiers import verify
+
+
+def unspoken() -> Dialogue:
+    """Stands where no suite is played.
+
+    Raises:
+        RuntimeError: always.
+    """
+    raise RuntimeError("an episode was asked for, and nobody said how the base writes a conversation")
+
+
+@dataclass
+class Bench:
+    """An engine that is asked each question once."""
+
+    engine: Engine
+    dialogue: Callable[[], Dialogue] = unspoken
+    """How the base writes a conversation that grows; asked for where an episode is played."""
+    known: dict[Question, Reply] = field(default_factory=dict)
+    away: str = ""
+    """What the last TransientError said."""
+
+    def ask(self, questions: Sequence[Question]) -> list[Reply]:
+        """Replies in the order of the questions, which share all but prompt and world."""
+        fresh = [one for one in dict.fromkeys(questions) if one not in self.known]
+        if fresh:
+            try:
+                replies = self._put(fresh)
+            except IntegrityError:
+                raise
+            except Exception:
+                replies = [self._alone(one) for one in fresh]
+            self.known.update(zip(fresh, replies, strict=True))
+        return [self.known[one] for one in questions]
+
+    def _alone(self, question: Question) -> Reply:
+        try:
+            return self._put([question])[0]
+        except IntegrityError:
+            raise
+        except Exception as error:
+            if isinstance(error, TransientError):
+                self.away = str(error)
+            return Reply("", f"{type(error).__name__}: {str(error)[:200]}")
+
+    def _put(self, questions: Sequence[Question]) -> list[Reply]:
+        prompts = [question.prompt for question in questions]
+        shared = questions[0]
+        if shared.rules is not None:
+            replies = self._played(questions, shared.rules)
+        elif shared.words:
+            rows = self.engine.choose(prompts, shared.words, shared.adapter)
+            replies = [_chosen(shared.words, row) for row in rows]
+        else:
+            said = self.engine.generate(prompts, shared.adapter, shared.max_tokens, 0.0)
+            replies = [Reply(one.text) for one in said]
+        if len(replies) != len(questions):
+            raise RuntimeError(f"the engine gave {len(replies)} answers to {len(questions)} questions")
+        return replies
+
+    def _played(self, questions: Sequence[Question], rules: Rules) -> list[Reply]:
+        """Episodes side by side; one whose world crashed is tried once more in a fresh one."""
+        table, adapter = Table(self.dialogue(), rules, _score), questions[0].adapter
+        plays = [_play(WorldTask.parse(one.world.encode())) for one in questions]
+        episodes = list(play(plays, table, self.engine, adapter))
+        crashed = [at for at, one in enumerate(episodes) if one.stop is Stop.CRASH]
+        for at, one in zip(
+            crashed, play([plays[at] for at in crashed], table, self.engine, adapter), strict=True
+        ):
+            episodes[at] = one
+        return [_told(one) for one in episodes]
+
+
+def _play(task: WorldTask) -> Play:
+    """An episode whose seed is the task's own: both versions meet the same chance."""
+    return Play(task, int(digest(["gate", task.task_id])[:8], 16), kind(task.environment).open)
+
+
+def _score(state: str, expected: str) -> Outcome:
+    return verify(VERIFIER, state, expected)
+
+
+def _told(episode: Episode) -> Reply:
+    return Reply("\n".join(episode.answers), outcome=episode.outcome)
+
+
+def _chosen(words: tuple[str, ...], row: Sequence[float]) -> Reply:
+    """The best label; "" where several share the best score: the gateway then takes the router's own role.
+
+    A label may have no chance (minus infinity): a server that only names its choice says so of the others.
+    """
+    if len(row) != len(words) or not any(map(isfinite, row)) or any(isnan(one) or one == inf for one in row):
+        return Reply("", "ScoreError: the engine did not give one usable score a label")
+    best = [word for word, score in zip(words, row, strict=True) if score == max(row)]
+    return Reply(best[0] if len(best) == 1 else "")

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import binom
 
 from rsi.gate.clauses import Tail, gain, improved
 from rsi.gate.contract import Contract
@@ -49,8 +50,8 @@ class Rate(NamedTuple):
 
     @property
     def within(self) -> bool:
-        """Whether the simulation is no proof, at one in a thousand, that the rate is above what it may be."""
-        return self.alpha is None or wilson(self.hits, self.of, 0.998).low <= self.alpha
+        """Whether so many hits would come up once in a thousand simulations at the rate that may be."""
+        return self.alpha is None or float(binom.sf(self.hits - 1, self.of, self.alpha)) >= 0.001
 
 
 @dataclass(frozen=True)

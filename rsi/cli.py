@@ -15,8 +15,10 @@ from rsi.commands import (
     assets,
     bank,
     dashboards,
+    gate,
     ingest,
     loop,
+    measure,
     mode_labels,
     modes,
     quarantine,
@@ -55,7 +57,7 @@ for _command in (
     loop.expand,
     loop.update,
     rollouts.rollouts,
-    loop.gate,
+    measure.measure,
     versions.approve,
     versions.promote,
     versions.rollback,
@@ -71,6 +73,7 @@ for _command in (
 ):
     app.command()(_command)
 for _name, _group in {
+    "gate": gate.gate_app,
     "assets": assets.assets_app,
     "traces": traces.traces_app,
     "quarantine": quarantine.quarantine_app,

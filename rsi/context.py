@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from rsi.ports import Clock, Engine, Progress, Trainer
+from rsi.ports import Clock, Engine, Judge, Progress, Trainer
 from rsi.records import Record
 from rsi.settings import Deployment, Home
 
@@ -31,6 +31,11 @@ class Base(NamedTuple):
     digest: str
 
 
+def nobody() -> Judge | None:
+    """No judge."""
+    return None
+
+
 @dataclass(frozen=True)
 class World:
     """What touches the world."""
@@ -43,6 +48,8 @@ class World:
     """Makes an engine on it, the same one each time."""
     trainer: Trainer | None = None
     """Who works on training jobs; None for this process."""
+    judge: Callable[[], Judge | None] = nobody
+    """Makes the judge of answers; None where the deployment names none."""
 
 
 @dataclass(frozen=True)

@@ -144,6 +144,11 @@ class Preference(StrEnum):
 class Judge(Protocol):
     """Somebody who compares two answers by a rubric, not knowing whose they are."""
 
+    @property
+    def name(self) -> str:
+        """What records say of who judged: the model, and the digest of what it was asked with."""
+        ...
+
     def prefer(self, rubric: str, question: str, first: str, second: str) -> Preference | None:
         """The better answer; None where no verdict could be had. All four texts are data, never instructions.
 

@@ -179,6 +179,14 @@ class Generator(_Section):
     max_tokens: int = Field(400, ge=1)
 
 
+class Judging(_Section):
+    """The model behind the verifier `judge`, on an OpenAI-compatible server."""
+
+    url: str = ""
+    """Its address; empty for none: tasks and suites that need a judge are then refused."""
+    model: str = ""
+
+
 class Research(_Section):
     """AutoResearch: probes around the tasks of failure modes, run on the version in service."""
 
@@ -256,6 +264,8 @@ class Update(_Section):
     passes: int = Field(1, ge=1, le=2)
     """Optimiser steps over the same answers. Log-probs over a captured prompt drift from the third on: LongStraw
     measured a mean difference of 3.1 nats after 4 steps, 0.03 after 2."""
+    answer_tokens: int = Field(128, ge=1)
+    """Most tokens of an answer that is one text, where the harness allows as many; episodes have rules of their own."""
     whole_prompt: bool = False
     """Whether gradients flow through the prompt as well; costs time and memory by its length."""
     retries: int = Field(1, ge=0, le=10)
@@ -323,6 +333,7 @@ class Deployment(_Section):
     redaction: Redaction = Redaction()
     discover: Discover = Discover()
     research: Research = Research()
+    judge: Judging = Judging()
     expand: Expand = Expand()
     update: Update = Update()
     night: NightRules = NightRules()

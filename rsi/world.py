@@ -4,7 +4,7 @@ from functools import cache
 
 from rsi.context import Base, World
 from rsi.errors import ContractError
-from rsi.ports import Clock, Engine, Progress, SystemClock, silent
+from rsi.ports import Clock, Engine, Judge, Progress, SystemClock, silent
 from rsi.settings import Deployment
 
 
@@ -31,4 +31,14 @@ def real(deployment: Deployment, progress: Progress = silent, clock: Clock | Non
 
         return LocalEngine(base().folder, base().digest)
 
-    return World(clock or SystemClock(), progress, base, engine)
+    @cache
+    def judge() -> Judge | None:
+        said = deployment.judge
+        if not said.url:
+            return None
+        from rsi.engine.openai import OpenAIEngine, endpoint
+        from rsi.verifiers.judge import EngineJudge
+
+        return EngineJudge(OpenAIEngine(endpoint(said.url), said.model, ""), said.model)
+
+    return World(clock or SystemClock(), progress, base, engine, judge=judge)

@@ -15,6 +15,7 @@ ORDER = (
     "world_records",
     "mode_parts",
     "records",
+    "questions",
     "algorithm",
     "intake",
     "ports",

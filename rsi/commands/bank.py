@@ -1,5 +1,6 @@
 """Banks: what lies in one, what a night would make, and a bank in another trainer's columns."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -92,6 +93,9 @@ def bank_make(
     count: Annotated[int, typer.Option(min=1, help="Tasks that it makes.")] = 400,
     seed: Annotated[int, typer.Option(help="Another seed, other tasks.")] = 1,
     pool: Annotated[Pool, typer.Option(help="Which of its tasks.")] = Pool.TRAIN,
+    levels: Annotated[
+        list[int] | None, typer.Option("--level", help="Keep only those of this level; may be said again.")
+    ] = None,
     bfcl: Annotated[
         str | None,
         typer.Option(help="In its place the training half of a BFCL file, for instance live_simple."),
@@ -102,15 +106,15 @@ def bank_make(
     from rsi.settings import contracts_dir
     from rsi.tasks import bank, heldout
     from rsi.tasks.overlap import Index
-    from rsi.tasks.screen import Rules, screen
+    from rsi.tasks.screen import Rules, judging, screen
 
     home = Home.find()
     deployment = Deployment.read(home.deployment_file)
     if (environment is None) == (bfcl is None):
         raise ContractError("say either --environment or --bfcl")
-    proposals = _of_world(environment, count, seed, pool) if environment else _of_bfcl(str(bfcl))
+    proposals = _of_world(environment, count, seed, pool, levels or ()) if environment else _of_bfcl(str(bfcl))
     known = heldout.read(contracts_dir())
-    rules = Rules(licences=frozenset(deployment.expand.licences))
+    rules = Rules(licences=frozenset(deployment.expand.licences), verifiers=judging(deployment))
     passed = screen(proposals, Index(known.items, deployment.expand.overlap), rules)
     account = bank.Account(rejected=dict(passed.rejected), screens=dict(known.digests))
     made = bank.freeze(home, f"{environment}-{seed}" if environment else str(bfcl), passed.tasks, account)
@@ -122,13 +126,16 @@ def bank_make(
     )
 
 
-def _of_world(environment: str, count: int, seed: int, pool: Pool) -> "list[Task]":
+def _of_world(
+    environment: str, count: int, seed: int, pool: Pool, levels: Collection[int]
+) -> "list[Task]":
     from rsi.environments import kind
     from rsi.tasks.worlds import task_of
 
     world = kind(environment)
     shown = world.open()
-    return [task_of(one, shown) for one in world.tasks(count, seed, pool)]
+    made = world.tasks(count, seed, pool)
+    return [task_of(one, shown) for one in made if not levels or one.level in levels]
 
 
 def _of_bfcl(name: str) -> "list[Task]":

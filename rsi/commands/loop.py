@@ -1,11 +1,14 @@
 """The loop: a first version, whole nights, and single stages."""
 
+import tomllib
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
 from rsi.algorithm import Algorithm
 from rsi.commands.say import Json, as_json, line
@@ -183,11 +186,15 @@ def update(
         Algorithm | None, typer.Option(help="With --bank: in place of the deployment's.")
     ] = None,
     steps: Annotated[int | None, typer.Option(help="With --bank: in place of the deployment's.")] = None,
+    settings: Annotated[
+        Path | None,
+        typer.Option(help="With --bank: a TOML file with keys of [update], in place of the deployment's."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Only the third stage: train a candidate; or make one on a bank of your own, or with another harness."""
     if bank is not None:
-        _train(bank, role, parent, {"algorithm": algorithm, "steps": steps}, json)
+        _train(bank, role, parent, [_of_file(settings), {"algorithm": algorithm, "steps": steps}], json)
         return
     if harness is None:
         _stage("update", night_name, json)
@@ -208,8 +215,20 @@ def update(
     line(f"candidate {candidate}\nnext: rsi gate --candidate {candidate[:12]}")
 
 
-def _train(bank: str, role: str | None, parent: str | None, settings: dict[str, object], json: bool) -> None:
-    """Train on a bank; print the candidate."""
+def _of_file(path: Path | None) -> dict[str, object]:
+    """Settings of a file; none without one."""
+    if path is None:
+        return {}
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ContractError(f"{path} is no TOML file with keys of [update]: {error}") from None
+
+
+def _train(
+    bank: str, role: str | None, parent: str | None, settings: Sequence[Mapping[str, object]], json: bool
+) -> None:
+    """Train on a bank; print the candidate. Of the settings, later ones stand in place of earlier ones."""
     from rsi.commands.bank import find
     from rsi.harness import hcp
     from rsi.registry import champion, versions
@@ -226,8 +245,14 @@ def _train(bank: str, role: str | None, parent: str | None, settings: dict[str, 
         raise ContractError(f"--role {role!r} is none of the harness's roles: {', '.join(known.roles)}")
     name = Digest(find(home, bank))
     hop = Counter(one.hop for one in banks.load(home, name)).most_common(1)[0][0]
-    said = {key: value for key, value in settings.items() if value is not None}
-    asked = Update.model_validate({**deployment.update.model_dump(), **said})
+    said = {key: value for some in settings for key, value in some.items() if value is not None}
+    try:
+        asked = Update.model_validate({**deployment.update.model_dump(), **said})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ContractError(
+            f"{'.'.join(map(str, first['loc']))} cannot be trained with: {first['msg']}"
+        ) from None
     with hold(home.night_lock, f"training on {name[:12]}", world.clock.now().isoformat(timespec="seconds")):
         candidate = train(home, deployment, world, Digest(before), name, role, hop, asked)
     if json:

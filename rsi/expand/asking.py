@@ -13,6 +13,7 @@ from rsi.registry import versions
 from rsi.registry.loaded import engine_with
 from rsi.store.journal import Journal
 from rsi.tasks.attempt import Attempts, Policy
+from rsi.verifiers import with_judge
 
 
 class Asking:
@@ -26,6 +27,7 @@ class Asking:
         self._policy = Policy(context.start.champion, version.adapters, night.harness)
         self._engine = lambda: engine_with(context, [version])
         self._writer = Writer(context.deployment.expand.generator, self._journal("generator"))
+        self._verifiers = with_judge(context.world.judge())
         self._attempts: Attempts | None = None
         self.fates: dict[str, int] = {}
 
@@ -47,7 +49,9 @@ class Asking:
         rules = self._night.context.deployment.expand
         if not rules.calls:
             return tuple(tasks)
-        attempts = Attempts(self._engine, self._policy, self._journal("attempts"), rules.calls)
+        attempts = Attempts(
+            self._engine, self._policy, self._journal("attempts"), rules.calls, verifiers=self._verifiers
+        )
         unknown = sorted((one for one in tasks if not one.samples), key=lambda one: one.task_id)
         random.Random(f"difficulty:{rules.seed}").shuffle(unknown)
         # Those that a mode is about first: what works already is measured with what is left.
@@ -62,7 +66,9 @@ class Asking:
 
     def _research(self, have: Sequence[Task], most: int) -> Sequence[Task]:
         context, rules = self._night.context, self._night.context.deployment.research
-        self._attempts = Attempts(self._engine, self._policy, self._journal("attempts"), rules.calls)
+        self._attempts = Attempts(
+            self._engine, self._policy, self._journal("attempts"), rules.calls, verifiers=self._verifiers
+        )
         seeds = [one for one in have if not one.generator]
         found = research(
             seeds,

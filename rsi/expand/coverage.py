@@ -19,6 +19,7 @@ from rsi.expand.facets import CLASSES
 from rsi.expand.tools import Tool
 from rsi.records import Task
 from rsi.tasks.refused import Reason
+from rsi.tasks.screen import Objection
 
 
 class Dimension(StrEnum):
@@ -117,13 +118,14 @@ def grid(
     }
 
 
-def balance(tasks: Sequence[Task], most: int, share: float) -> tuple[tuple[Task, ...], Counter[str]]:
-    """At most `most` tasks with no expected answer over `share` of them; and the count of what was left out."""
+def balance(
+    tasks: Sequence[Task], most: int, share: float
+) -> tuple[tuple[Task, ...], tuple[tuple[Task, Objection], ...]]:
+    """At most `most` tasks with no expected answer over `share` of them; and what was left out, with the reason."""
     ordered = _rounds(tasks)
     chosen = ordered[:most]
-    left: Counter[str] = Counter()
-    if len(ordered) > most:
-        left[Reason.OVER_LIMIT.value] = len(ordered) - most
+    full = f"the bank has {most} tasks of {len(ordered)}, one a mode and round"
+    left = [(one, Objection(Reason.OVER_LIMIT, full)) for one in ordered[most:]]
     while True:
         counts = Counter(one.expected for one in chosen)
         over = [
@@ -132,18 +134,19 @@ def balance(tasks: Sequence[Task], most: int, share: float) -> tuple[tuple[Task,
             if len(counts) * share >= 1 and count > share * len(chosen)
         ]
         if not over:
-            return tuple(chosen), left
+            return tuple(chosen), tuple(left)
         others = len(chosen) - counts[over[0]]
         keep = max(1, int(share * others / (1 - share))) if share < 1 else counts[over[0]]
         if keep >= counts[over[0]]:
-            return tuple(chosen), left
+            return tuple(chosen), tuple(left)
+        has = f"{over[0][:60]} is expected of {keep} tasks of {len(chosen)}, which is its share"
         kept: list[Task] = []
         seen = 0
         for one in chosen:
             if one.expected == over[0]:
                 seen += 1
                 if seen > keep:
-                    left[Reason.OVER_SHARE.value] += 1
+                    left.append((one, Objection(Reason.OVER_SHARE, has)))
                     continue
             kept.append(one)
         chosen = kept

@@ -4,20 +4,18 @@ The same night, interrupted or not, grows the same tasks: what a model answered 
 follows from the traces up to the night's fixed input, the deployment file and its seeds.
 """
 
-from collections import Counter
 from dataclasses import dataclass
 
 from rsi.expand.asking import Asking
 from rsi.expand.coverage import balance, filled
 from rsi.expand.phases import Growing
 from rsi.expand.prepare import Night
+from rsi.expand.propose.correction import strangers
 from rsi.records import Task
 from rsi.tasks.bank import Account
 from rsi.tasks.mixture import capped, replayed
 from rsi.tasks.refused import Reason
-
-SYNTHETIC = "over_synthetic_share"
-"""Why made-up tasks are left out of a mixture."""
+from rsi.tasks.screen import Objection
 
 
 @dataclass(frozen=True)
@@ -40,13 +38,13 @@ def grow(night: Night, asking: Asking | None) -> Grown:
     growing.made_up()
     tasks, left = balance(tuple(growing.tasks.values()), rules.max_tasks, rules.max_share)
     tasks, over = capped(tasks, rules.synthetic)
+    full = Objection(Reason.OVER_SYNTHETIC, f"{rules.synthetic:.0%} of the bank may be made up")
+    screening.leave((*strangers(night.material), *left, *((one, full) for one in over)))
     old = screening.passed(replayed(tasks, night.older, rules.replay, rules.seed))
     old = old[: max(0, rules.max_tasks - len(tasks))]
     measured = asking.measure(tasks) if asking else tasks
-    strangers = sum(one.correction not in night.material.roles for one in night.material.corrected)
-    refused = screening.rejected + left + Counter({Reason.UNKNOWN_LABEL.value: strangers, SYNTHETIC: over})
     account = Account(
-        rejected={reason: count for reason, count in refused.items() if count},
+        rejected=dict(screening.rejected),
         screens=screening.suites,
         phases=tuple(growing.phases),
         asked=tuple(sorted(map(str, night.wanted))),

@@ -8,7 +8,8 @@ from rsi.records import Refusal, Task
 from rsi.settings import Deployment
 from rsi.tasks import heldout
 from rsi.tasks.overlap import Index
-from rsi.tasks.screen import Rules, screen
+from rsi.tasks.personal import Detector
+from rsi.tasks.screen import Objection, Rules, refusal, screen
 
 PASSED = (
     "shape",
@@ -41,6 +42,7 @@ class Screening:
         self.refused: list[Refusal] = []
         self._held_out = Index(known.items, deployment.expand.overlap)
         self._rules = Rules.of(deployment, givers, overruled)
+        self._detector = Detector(self._rules.allow)
 
     @property
     def rejected(self) -> Counter[str]:
@@ -54,6 +56,10 @@ class Screening:
         found = screen(proposals, self._held_out, self._rules)
         self.refused += found.refused
         return tuple(one.model_copy(update={"screens": PASSED}) for one in found.tasks)
+
+    def leave(self, left: Sequence[tuple[Task, Objection]]) -> None:
+        """Keep a record of tasks that no screen refused, and that the bank has no place for."""
+        self.refused += [refusal(one, objection, self._detector) for one, objection in left]
 
     def objections(self, proposals: Sequence[Task]) -> dict[str, str]:
         """Task id -> why a proposal may not, each looked at by itself and none of them kept."""

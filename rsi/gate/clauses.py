@@ -1,6 +1,7 @@
 """What one clause finds in some results, under one assumption about missing answers."""
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import NamedTuple
 
 from rsi.gate.contract import Guard, Target
@@ -45,8 +46,21 @@ def _basics(seen: Paired) -> dict[str, float]:
     }
 
 
-def gain(results: Results, target: Target, assume: Assume) -> Finding:
-    """Whether the candidate is better, by mid-p McNemar or its cluster form.
+class Tail(StrEnum):
+    """Which p-value decides on a gain."""
+
+    MID = "mid-p"
+    """The level is kept about; the sharper one for a single night."""
+    EXACT = "exact"
+    """The level is never exceeded, as a budget over many nights promises."""
+
+    def p(self, test: PairedTest) -> float:
+        """The p-value of a test."""
+        return test.exact if self is Tail.EXACT else test.mid_p
+
+
+def gain(results: Results, target: Target, assume: Assume, tail: Tail = Tail.MID) -> Finding:
+    """Whether the candidate is better, by McNemar's test or its cluster form.
 
     No gain on enough items fails; a gain that could be chance cannot tell.
     """
@@ -54,12 +68,13 @@ def gain(results: Results, target: Target, assume: Assume) -> Finding:
         return NOTHING
     alpha, seen = target.alpha, paired(results, assume)
     test: PairedTest = sign_flip(seen.sums) if seen.clustered else mcnemar(seen.wins, seen.losses)
-    numbers = _basics(seen) | {"p": test.mid_p, "p_exact": test.exact, "alpha": alpha}
+    p = tail.p(test)
+    numbers = _basics(seen) | {"p": p, "p_exact": test.exact, "alpha": alpha}
     discordance = (seen.wins + seen.losses) / seen.total.n
     smallest = mde(seen.total.n, discordance, alpha) if discordance else None
     if smallest is not None:
         numbers["mde"] = smallest
-    if test.mid_p < alpha and seen.wins > seen.losses:
+    if improved(seen.wins, seen.losses, p, alpha):
         judgement, why = Judgement.PASS, ""
     elif seen.wins <= seen.losses:
         judgement, why = _unless_few(Judgement.FAIL, seen, target.min_items), "; no gain was seen"
@@ -68,9 +83,14 @@ def gain(results: Results, target: Target, assume: Assume) -> Finding:
     text = (
         f"{percent(numbers['before'])} → {percent(numbers['after'])}, {points(numbers['difference'])} points "
         f"(95% interval {points(numbers['low'])} to {points(numbers['high'])}); "
-        f"{seen.wins} won, {seen.losses} lost; p {p_value(test.mid_p)}, below {alpha:g} needed{why}"
+        f"{seen.wins} won, {seen.losses} lost; p {p_value(p)}, below {alpha:g} needed{why}"
     )
     return Finding(judgement, text, numbers)
+
+
+def improved(wins: int, losses: int, p: float, alpha: float) -> bool:
+    """Whether a gain is shown."""
+    return p < alpha and wins > losses
 
 
 def _unless_few(judgement: Judgement, seen: Paired, least: int) -> Judgement:

@@ -12,6 +12,8 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, ValidationError, model_validator
 
 from rsi.errors import ContractError
+from rsi.gate.terms import Budget, Correction, Level, Noise, Power, Share
+from rsi.ids import Digest, digest
 from rsi.records import Record
 from rsi.settings import contracts_dir, said
 
@@ -22,8 +24,6 @@ NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}/v[1-9][0-9]{0,3}")
 
 Name = Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-Share = Annotated[float, Field(ge=0, le=1)]
-Level = Annotated[float, Field(gt=0, lt=0.5)]
 
 
 class Target(Record):
@@ -78,6 +78,11 @@ class Contract(Record):
     guards: tuple[Guard, ...] = Field(min_length=1)
     anchor: Annotated[str, StringConstraints(pattern=r"^(genesis|[0-9a-f]{64})$")] | None = None
     """A fixed version that guards are compared with too, so that small losses cannot add up over nights."""
+    correction: Correction = Correction.NONE
+    """Over all guards, against champion and anchor."""
+    budget: Budget | None = None
+    power: Power | None = None
+    noise: Noise | None = None
 
     @model_validator(mode="after")
     def _suites_are_distinct(self) -> "Contract":
@@ -87,7 +92,19 @@ class Contract(Record):
         for guard in self.guards:
             if guard.champion_low >= guard.champion_high:
                 raise ValueError(f"guard {guard.suite}: champion_low is not below champion_high")
+        if self.correction is Correction.HOLM and len({guard.alpha for guard in self.guards}) > 1:
+            raise ValueError("correction holm wants one alpha for all guards: they share it")
         return self
+
+    @property
+    def digest(self) -> Digest:
+        """SHA-256 of the canonical JSON, without the tables that the contract does not have.
+
+        A file keeps its digest when contracts learn to say more.
+        """
+        added = ("correction", "budget", "power", "noise")
+        absent = {name for name in added if getattr(self, name) in (None, Correction.NONE)}
+        return digest(self.model_dump(mode="json", exclude=absent))
 
     @property
     def parts(self) -> tuple[Target | Guard, ...]:

@@ -17,6 +17,7 @@ from rsi.gate.suites import Suite
 from rsi.harness.hcp import Harness
 from rsi.ports import Dialogue, Engine, Progress, silent
 from rsi.records import ItemResult, Version
+from rsi.verifiers import VERIFIERS, Verifiers, usable
 
 BATCH = 16
 """Items asked of one version before it is the other's turn."""
@@ -33,6 +34,7 @@ def evaluate(
     anchor: Version | None = None,
     batch: int = BATCH,
     dialogue: Callable[[], Dialogue] = unspoken,
+    verifiers: Verifiers = VERIFIERS,
 ) -> Scorecard:
     """Results of every item of every suite of the contract, for both versions.
 
@@ -42,14 +44,20 @@ def evaluate(
         anchor: the fixed version that the guards are compared with as well, where the contract asks for one.
         batch: items a turn.
         dialogue: how the base writes a conversation that grows; asked for by suites that are played.
+        verifiers: the table, its judge bound to a model where a suite is judged by one.
 
     Raises:
-        ContractError: the engine runs another base or lacks an adapter, or the anchor is missing.
+        ContractError: the engine runs another base or lacks an adapter, or anchor or judge are missing.
         IntegrityError: the engine says that something on disk is not what its name says.
         TransientError: the engine was away for every single question, so that nothing was measured.
     """
     if (anchor is None) != (contract.anchor is None):
         raise ContractError(f"contract {contract.name} names anchor {contract.anchor}; found {anchor}")
+    for name in contract.pins:
+        if suites[name].about.verifier not in usable(verifiers):
+            raise ContractError(
+                f"suite {name} is judged by a model: name one in [judge] of the deployment file"
+            )
     versions = [champion, candidate, *([anchor] if anchor else [])]
     for version in versions:
         _check(version, engine)
@@ -61,9 +69,9 @@ def evaluate(
     for name in contract.pins:
         anchored = anchor is not None and anchor != champion and name != contract.target.suite
         replies = _rounds(suites[name], sides if anchored else sides[:2], bench, caps[name], batch, progress)
-        results += _results(suites[name], sides[:2], replies[:2])
+        results += _results(suites[name], sides[:2], replies[:2], verifiers)
         if anchored:
-            against += _results(suites[name], [sides[2], sides[1]], [replies[2], replies[1]])
+            against += _results(suites[name], [sides[2], sides[1]], [replies[2], replies[1]], verifiers)
     if bench.away and all(reply.error for reply in bench.known.values()):
         raise TransientError(f"the engine answered none of {len(bench.known)} questions: {bench.away}")
     return Scorecard(
@@ -110,13 +118,13 @@ def _rounds(
 
 
 def _results(
-    suite: Suite, sides: Sequence[Contender], replies: Sequence[Sequence[Reply]]
+    suite: Suite, sides: Sequence[Contender], replies: Sequence[Sequence[Reply]], verifiers: Verifiers
 ) -> list[ItemResult]:
     """Both sides on every item; the first side stands in the champion's place."""
     found = []
     for item, *said in zip(suite.items, *replies, strict=True):
         (before, old), (after, new) = (
-            side.outcome(suite.about, item, reply) for side, reply in zip(sides, said, strict=True)
+            side.outcome(suite.about, item, reply, verifiers) for side, reply in zip(sides, said, strict=True)
         )
         found.append(
             ItemResult(

@@ -1,11 +1,11 @@
 """The stage: load the contract and its suites, evaluate, judge, and keep the verdict with its evidence.
 
 A verdict is a folder ``verdicts/<digest>/`` with ``verdict.json``, ``scorecard.json`` (answers to held-out
-items: read by the gate alone), ``card.md`` and ``report.html`` (counts only). Made whole or not at all; the
-same inputs give the same folder.
+items: read by the gate alone), ``certificate.json`` (counts, cost and digests), ``card.md`` and ``report.html``
+(counts only). Made whole or not at all; the same inputs give the same folder.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,21 +13,27 @@ from rsi import assets, faults
 from rsi.errors import ContractError, IntegrityError
 from rsi.gate.baseline import baseline
 from rsi.gate.bench import unspoken
+from rsi.gate.budget import Account, Unrecorded
+from rsi.gate.certificate import certify, register
 from rsi.gate.contract import Contract, read
 from rsi.gate.difference import changed_role, changes
 from rsi.gate.evaluate import evaluate
+from rsi.gate.noise import measure
+from rsi.gate.ready import nothing, ready
 from rsi.gate.scorecard import Scorecard, summary
 from rsi.gate.suites import Resolve, Suite, load
-from rsi.gate.verdict import judge
+from rsi.gate.verdict import judge, whole
 from rsi.harness.hcp import Harness
 from rsi.ids import canonical
 from rsi.ports import Dialogue, Engine, Progress, silent
-from rsi.records import BankManifest, Modes, Record, Verdict, Version
+from rsi.questions import Certificate
+from rsi.records import BankManifest, ItemResult, Judgement, Modes, Record, Verdict, Version
 from rsi.report.card import card
 from rsi.report.evidence import Baseline, Evidence, MetricsRow
 from rsi.report.page import page
 from rsi.settings import Home, contracts_dir
 from rsi.store.files import publish_folder
+from rsi.verifiers import VERIFIERS, Verifiers
 
 
 @dataclass(frozen=True)
@@ -55,8 +61,10 @@ def gate(
     night: str,
     story: Story | None = None,
     anchor: Version | None = None,
+    account: Account | None = None,
     progress: Progress = silent,
     dialogue: Callable[[], Dialogue] = unspoken,
+    verifiers: Verifiers = VERIFIERS,
     contracts: Path | None = None,
     resolve: Resolve = assets.resolve,
 ) -> Verdict:
@@ -66,6 +74,8 @@ def gate(
         harness_of: the harness with a digest.
         anchor: the version that the contract's `anchor` names; needed exactly when it names one.
         dialogue: how the base writes a conversation that grows; asked for by suites that are played.
+        verifiers: the table, its judge bound to a model where a suite is judged by one.
+        account: where questions are written down and what is left is known; by default nobody keeps one.
         contracts: the contracts folder, by default that of the settings.
         resolve: text of a public item, by default `rsi.assets.resolve`.
 
@@ -74,6 +84,7 @@ def gate(
         than
             one role, or the engine lacks what a version needs.
         IntegrityError: a suite is not the one that the contract pins.
+        RefusedError: the budget of the target's items is spent.
         TransientError: the engine answered nothing at all.
     """
     story = story or Story()
@@ -82,10 +93,44 @@ def gate(
     contract = read(contract_name, root)
     suites = {name: load(name, pin, root, resolve) for name, pin in contract.pins.items()}
     _check_anchor(contract, anchor)
-    scorecard = evaluate(
-        contract, suites, champion, candidate, engine, harness_of, progress, anchor, dialogue=dialogue
-    )
-    verdict = judge(contract, scorecard, night, role)
+    account = account or Unrecorded()
+    registration = register(contract, suites, champion, candidate, anchor)
+    if contract.budget and (known := account.settled(registration)):
+        return Verdict.parse((home.verdicts / known / "verdict.json").read_bytes())
+    allowance = account.allow(contract, registration)
+    first = ready(contract, suites, allowance.alpha)
+    asked = suites if not first or whole(first) is Judgement.PASS else nothing(suites)
+
+    def put(some: Mapping[str, Suite], other: Version, third: Version | None) -> Scorecard:
+        return evaluate(
+            contract,
+            some,
+            champion,
+            other,
+            engine,
+            harness_of,
+            progress,
+            third,
+            dialogue=dialogue,
+            verifiers=verifiers,
+        )
+
+    itself: tuple[ItemResult, ...] = ()
+    if asked is suites:
+        account.ask(contract, registration, allowance)
+    scorecard = put(asked, candidate, anchor)
+    if contract.noise and asked is suites:
+        results, third = scorecard.of(contract.target.suite), champion if anchor else None
+        itself = measure(
+            contract,
+            contract.noise,
+            suites,
+            results,
+            registration.seed,
+            lambda some: put(some, champion, third),
+        )
+    verdict = judge(contract, scorecard, night, role, allowance.alpha, first, itself)
+    certificate = certify(contract, registration, allowance, scorecard, verdict)
     before, after = harness_of(champion.harness), harness_of(candidate.harness)
     evidence = Evidence(
         verdict=verdict,
@@ -98,8 +143,11 @@ def gate(
         labels={named: word for word, named in after.labels.items()},
     )
     faults.point("gate.before_verdict")
-    publish_folder(home.verdicts / verdict.digest, lambda folder: _fill(folder, scorecard, evidence))
+    publish_folder(
+        home.verdicts / verdict.digest, lambda folder: _fill(folder, scorecard, evidence, certificate)
+    )
     faults.point("gate.after_verdict")
+    account.settle(certificate)
     return verdict
 
 
@@ -139,8 +187,12 @@ def _baseline(suite: Suite, story: Story) -> Baseline | None:
     return baseline(story.texts, story.roles, texts, [item.expected for item in suite.items])
 
 
-def _fill(folder: Path, scorecard: Scorecard, evidence: Evidence) -> None:
-    records: dict[str, Record] = {"verdict.json": evidence.verdict, "scorecard.json": scorecard}
+def _fill(folder: Path, scorecard: Scorecard, evidence: Evidence, certificate: Certificate) -> None:
+    records: dict[str, Record] = {
+        "verdict.json": evidence.verdict,
+        "scorecard.json": scorecard,
+        "certificate.json": certificate,
+    }
     for name, record in records.items():
         (folder / name).write_bytes(canonical(record.model_dump(mode="json")))
     (folder / "card.md").write_text(card(evidence), encoding="utf-8")

@@ -6,6 +6,7 @@ import orjson
 
 from rsi.context import Context
 from rsi.errors import RefusedError
+from rsi.gate.budget import Books
 from rsi.gate.contract import read
 from rsi.gate.difference import changed_role
 from rsi.gate.gate import Story, gate
@@ -19,6 +20,7 @@ from rsi.settings import Home
 from rsi.store.ledger import Ledger
 from rsi.tasks import bank
 from rsi.tasks.screen import request_of
+from rsi.verifiers import with_judge
 
 
 def judge(context: Context, candidate: Digest) -> Digest:
@@ -53,8 +55,10 @@ def judge(context: Context, candidate: Digest) -> Digest:
         night=context.start.night,
         story=_story(context, after),
         anchor=anchor,
+        account=Books(home, world.clock, context.start.night),
         progress=world.progress,
         dialogue=lambda: _dialogue(world.base().folder),
+        verifiers=with_judge(world.judge()),
     )
     return verdict.digest
 

@@ -6,29 +6,44 @@ tell. The whole fails if a clause fails, else cannot tell if a clause cannot, el
 and one in a wrong format are wrong answers, and counted apart.
 
 The guards need no correction for their number: all of them have to pass, so a candidate that is too bad on
-one passes with probability at most that guard's alpha (intersection-union test).
+one passes with probability at most that guard's alpha (intersection-union test). A contract that wants each
+"not worse" to be quotable alone asks for Holm's correction over guards, against champion and anchor.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 
 from rsi.errors import IntegrityError
-from rsi.gate.clauses import Finding, accuracy, gain, noninferiority, range_of
+from rsi.gate.clauses import Finding, Tail, accuracy, gain, noninferiority, range_of
 from rsi.gate.contract import Contract, Guard, Target
+from rsi.gate.noise import floor
 from rsi.gate.scorecard import MISSING, Assume, Scorecard
 from rsi.gate.suites import OWN
+from rsi.gate.terms import Correction
 from rsi.records import Clause, ItemResult, Judgement, OutcomeKind, Verdict
-from rsi.report.words import plural
+from rsi.report.words import p_value, plural
+from rsi.statistics.multiplicity import holm
 
 Results = Sequence[ItemResult]
 
 
-def judge(contract: Contract, scorecard: Scorecard, night: str, role: str | None) -> Verdict:
+def judge(
+    contract: Contract,
+    scorecard: Scorecard,
+    night: str,
+    role: str | None,
+    alpha: float | None = None,
+    before: Sequence[Clause] = (),
+    itself: Results = (),
+) -> Verdict:
     """The verdict on a candidate.
 
     Args:
         night: the night that asks.
         role: the role whose adapter changed; None when only the harness did.
+        alpha: what the test of the gain may spend, by default the target's own level.
+        before: what was known before anything was asked; where one of these does not hold, nothing else is judged.
+        itself: the champion's answers beside its second ones, where the contract asks for them.
 
     Raises:
         IntegrityError: the scorecard was made under another contract or from other suites.
@@ -39,11 +54,9 @@ def judge(contract: Contract, scorecard: Scorecard, night: str, role: str | None
             f"scorecard {scorecard.digest[:12]} was not made under contract {contract.name} "
             f"{contract.digest[:12]}; evaluate again"
         )
-    results = scorecard.of(contract.target.suite)
-    clauses = _target(contract.target, results, labelled=scorecard.asked[0].hop == "route")
-    for guard in contract.guards:
-        clauses += _guard(guard, scorecard)
-    clauses.append(_completeness(scorecard))
+    clauses = list(before)
+    if whole(before) is Judgement.PASS or not before:
+        clauses += _measured(contract, scorecard, alpha or contract.target.alpha, itself)
     return Verdict(
         night=night,
         champion=scorecard.champion,
@@ -58,6 +71,44 @@ def judge(contract: Contract, scorecard: Scorecard, night: str, role: str | None
     )
 
 
+def _measured(contract: Contract, scorecard: Scorecard, alpha: float, itself: Results) -> list[Clause]:
+    results = scorecard.of(contract.target.suite)
+    target = contract.target.model_copy(update={"alpha": alpha})
+    tail = Tail.EXACT if contract.budget else Tail.MID
+    clauses = _target(target, results, tail, labelled=scorecard.asked[0].hop == "route")
+    if (noise := contract.noise) is not None:
+        clauses.append(
+            _settled(
+                "target_noise", (*results, *itself), lambda assume: floor(results, itself, noise, assume)
+            )
+        )
+    guards = [clause for guard in contract.guards for clause in _guard(guard, scorecard)]
+    if contract.correction is Correction.HOLM:
+        guards = _corrected(guards)
+    return [*clauses, *guards, _completeness(scorecard)]
+
+
+def _corrected(clauses: Sequence[Clause]) -> list[Clause]:
+    """Guards with their p-values after Holm, over all of them, against champion and anchor alike."""
+    family = [one for one in clauses if one.name.endswith(("_noninferior", "_anchor"))]
+    ps = holm([one.numbers.get("p", 1.0) for one in family])
+    adjusted = {one.name: p for one, p in zip(family, ps, strict=True)}
+    return [
+        _held_to(one, adjusted[one.name], len(family)) if one.name in adjusted else one for one in clauses
+    ]
+
+
+def _held_to(clause: Clause, p: float, tests: int) -> Clause:
+    shown = clause.judgement is not Judgement.PASS or p < clause.numbers["alpha"]
+    said = f"; p {p_value(p)} after Holm over {plural(tests, 'test')}"
+    return Clause(
+        name=clause.name,
+        judgement=clause.judgement if shown else Judgement.CANNOT_TELL,
+        text=clause.text + said,
+        numbers=clause.numbers | _rounded({"p_holm": p}),
+    )
+
+
 def whole(clauses: Sequence[Clause]) -> Judgement:
     """The judgement of all clauses together; of none, cannot tell."""
     said = {clause.judgement for clause in clauses}
@@ -66,7 +117,7 @@ def whole(clauses: Sequence[Clause]) -> Judgement:
     return Judgement.PASS if said == {Judgement.PASS} else Judgement.CANNOT_TELL
 
 
-def _target(target: Target, results: Results, labelled: bool) -> list[Clause]:
+def _target(target: Target, results: Results, tail: Tail, labelled: bool) -> list[Clause]:
     hard = [result for result in results if result.hard and result.source == OWN]
     labels = _settled(
         "target_labels",
@@ -80,7 +131,7 @@ def _target(target: Target, results: Results, labelled: bool) -> list[Clause]:
     )
     return [
         _size("target_size", results, target.min_items),
-        _settled("target_gain", results, lambda assume: gain(results, target, assume)),
+        _settled("target_gain", results, lambda assume: gain(results, target, assume, tail)),
         _settled(
             "target_accuracy",
             results,

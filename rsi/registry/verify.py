@@ -1,7 +1,8 @@
 """The invariants, checked on a home as it lies on disk.
 
 I1 champion and promotions, I2 content and names, I3 one record a stage and one decision a verdict, I4 the
-ledger's chain, I5 banks against held-out fingerprints, I8 nothing reachable is missing. (I6, equal digests
+ledger's chain, I5 banks against held-out fingerprints, I7 questions to the gate within their budget, I8 nothing
+reachable is missing. (I6, equal digests
 after a crash, is a property of runs and is tested by killing them.)
 """
 
@@ -17,7 +18,7 @@ from rsi.harness import hcp
 from rsi.ids import digest_file
 from rsi.ports import Clock
 from rsi.records import Approval, Decision, Judgement, LedgerRecord, Modes
-from rsi.registry import adapters, approval, champion, versions
+from rsi.registry import adapters, approval, champion, questions, versions
 from rsi.settings import Deployment, Home, contracts_dir
 from rsi.store.ledger import Ledger
 from rsi.tasks import bank, heldout, overrule
@@ -47,13 +48,20 @@ def verify(home: Home, clock: Clock) -> Report:
         return Report({"ledger records": 0}, (Finding("I4", str(error)),))
     if not records:
         raise ContractError(f"{home.root} holds no ledger; run `rsi init` first")
-    findings = [*_champion(home, records), *_names(home, records), *_once(records), *_banks(home, clock)]
+    findings = [
+        *_champion(home, records),
+        *_names(home, records),
+        *_once(records),
+        *_banks(home, clock),
+        *_questions(records),
+    ]
     checked = {
         "ledger records": len(records),
         "versions": len(list(home.versions.glob("*.json"))),
         "adapters": len(adapters.names(home)),
         "banks": len(_banks_of(home)),
         "verdicts": len(_folders(home.verdicts)),
+        "questions": sum(one.kind == "ask" for one in records),
     }
     return Report(checked, tuple(findings))
 
@@ -177,6 +185,15 @@ def _once(records: tuple[LedgerRecord, ...]) -> Iterator[Finding]:
     for verdict, count in decisions.items():
         if count > 1:
             yield Finding("I3", f"verdict {str(verdict)[:12]} has {count} decisions")
+
+
+def _questions(records: tuple[LedgerRecord, ...]) -> Iterator[Finding]:
+    try:
+        yield from (Finding("I7", text) for text in questions.broken(records))
+    except ValidationError as error:
+        yield Finding(
+            "I7", f"a record of a question or its verdict is unreadable ({error.error_count()} errors)"
+        )
 
 
 def _banks(home: Home, clock: Clock) -> Iterator[Finding]:

@@ -60,6 +60,16 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
     return [round(k * step, 10) for k in range(first, last + 1)]
 
 
+def brief(value: float) -> str:
+    """A number in few characters: ``0.4``, ``4e-4``."""
+    plain = f"{value:g}"
+    if len(plain) <= 5 and "e" not in plain:
+        return plain
+    digits, _, power = f"{value:.1e}".partition("e")
+    small = f"{digits.removesuffix('.0')}e{int(power)}"
+    return min(plain, small, key=len)
+
+
 def smooth(values: Sequence[float], window: int) -> list[float]:
     """Mean of each value with its neighbours, `window` wide, cut at the ends."""
     half = window // 2
@@ -67,23 +77,28 @@ def smooth(values: Sequence[float], window: int) -> list[float]:
     return [sum(span) / len(span) for span in spans]
 
 
-def line_chart(series: Sequence[tuple[float, float]], x_name: str, y_name: str, title: str) -> str:
-    """Raw points as a faint line, their running mean as a strong one; "" for fewer than two points."""
+def line_chart(
+    series: Sequence[tuple[float, float]], x_name: str, y_name: str, title: str, top: float = 1.0
+) -> str:
+    """Raw points as a faint line, their running mean as a strong one; "" for fewer than two points.
+
+    The vertical axis holds zero and, where no value lies below -1, reaches up to `top` at least.
+    """
     if len(series) < 2:
         return ""
     xs, ys = [x for x, _ in series], [y for _, y in series]
-    low, high = min(0.0, min(ys)), max(1.0, max(ys)) if min(ys) >= -1 else max(ys)
+    low, high = min(0.0, min(ys)), max(top, max(ys)) if min(ys) >= -1 else max(ys)
     frame = Frame(56, 16, WIDTH - 16, 236, (min(xs), max(xs)), (low, high))
     window = max(3, len(ys) // 12 | 1)
     means = smooth(ys, window)
     end_x, end_y = frame.at_x(xs[-1]), frame.at_y(means[-1])
     body = [
-        *_grid_y(frame, {y: f"{y:g}" for y in ticks(low, high)}),
+        *_grid_y(frame, {y: brief(y) for y in ticks(low, high)}),
         *_axis_x(frame, ticks(min(xs), max(xs), 8)),
         f'<path class="raw" d="{_path(frame, xs, ys)}"/>',
         f'<path class="mean" d="{_path(frame, xs, means)}"/>',
         f'<circle class="dot after" cx="{end_x:.1f}" cy="{end_y:.1f}" r="4"/>',
-        _text(end_x - 8, end_y - 10, f"{means[-1]:.2f}", "value", "end"),
+        _text(end_x - 8, end_y - 10, brief(float(f"{means[-1]:.3g}")), "value", "end"),
         _text((frame.left + frame.right) / 2, frame.bottom + 40, x_name, "name", "middle"),
         _text(14, (frame.top + frame.bottom) / 2, y_name, "name", "middle", turn=True),
     ]

@@ -7,10 +7,12 @@ from rsi.report.charts import grouped_bars, interval_plot, line_chart
 from rsi.report.evidence import Evidence
 from rsi.report.style import STYLE
 from rsi.report.telling import (
+    Course,
     Table,
     bank_lines,
     baseline_line,
     clause_title,
+    courses,
     evidence_rows,
     groups_table,
     headline,
@@ -20,6 +22,7 @@ from rsi.report.telling import (
     meaning,
     modes_table,
     outcomes_table,
+    run_lines,
     suite_name,
     suites_table,
     tickets_table,
@@ -147,13 +150,18 @@ def _groups(evidence: Evidence) -> str:
 
 
 def _training(evidence: Evidence) -> str:
-    series = [(row["step"], row["reward"]) for row in evidence.metrics if {"step", "reward"} <= row.keys()]
-    chart = line_chart(series, "step", "mean reward", "Reward during training")
-    figure = _figure(chart, [("raw", "each step"), ("mean", "running mean")]) if chart else ""
-    lines = bank_lines(evidence)
-    if not figure and not lines:
+    figures = "".join(_course(evidence, course) for course in courses(evidence))
+    lines = (*run_lines(evidence), *bank_lines(evidence))
+    if not figures and not lines:
         return ""
-    return _section("Training", figure + (_list(lines) if lines else ""))
+    return _section("Training", figures + (_list(lines) if lines else ""))
+
+
+def _course(evidence: Evidence, course: Course) -> str:
+    """What one number did over the steps; "" where the run has not measured it."""
+    series = [(row["step"], row[course.key]) for row in evidence.metrics if {"step", course.key} <= row.keys()]
+    chart = line_chart(series, "step", course.axis, course.title, course.top)
+    return _figure(chart, [("raw", f"{course.title}, each step"), ("mean", "running mean")]) if chart else ""
 
 
 def _modes(evidence: Evidence) -> str:

@@ -80,7 +80,7 @@ class TerminalProgress:
             self._drawn.start()
             atexit.register(self._end)
         if what not in self._bars:
-            self._bars[what] = self._drawn.add_task(inert_terminal(what), total=total)
+            self._bars[what] = self._drawn.add_task(inert_terminal(what), total=total, said="")
         rest = f"{duration(left)} left" if left is not None else ""
         said = " · ".join(filter(None, (rest, inert_terminal(note))))
         self._drawn.update(self._bars[what], completed=done, total=total, said=said)

@@ -65,6 +65,7 @@ svg { display: block; width: 100%; min-width: 440px; height: auto; }
 svg text { fill: var(--ink); font-size: 13px; font-family: inherit; }
 svg .tick, svg .name { fill: var(--soft); font-size: 12px; }
 svg .label, svg .value { font-weight: 600; }
+svg .value { paint-order: stroke; stroke: var(--card); stroke-width: 4; stroke-linejoin: round; }
 svg .value.before { fill: var(--before-ink); font-weight: 500; }
 svg .value.after { fill: var(--after-ink); }
 svg .bad { fill: var(--fail); }

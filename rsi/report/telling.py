@@ -6,12 +6,14 @@ from typing import NamedTuple
 from rsi.records import Judgement, OutcomeKind, Verdict
 from rsi.report.charts import IntervalRow
 from rsi.report.evidence import Count, Evidence, SuiteTable
-from rsi.report.words import percent, plural, points, short
+from rsi.report.words import duration, percent, plural, points, short
 
 MOST_TICKETS = 20
 _GROUPS = {"own": "written for this project"}
 _CLAUSES = {
     "size": "enough items",
+    "power": "sharp enough",
+    "noise": "above the noise floor",
     "gain": "gain",
     "accuracy": "accuracy",
     "labels": "every label",
@@ -20,6 +22,25 @@ _CLAUSES = {
     "noninferior": "not worse",
     "anchor": "not worse than the anchor",
 }
+
+
+class Course(NamedTuple):
+    """A number of a training run that is drawn over its steps."""
+
+    key: str
+    """Its name in ``metrics.jsonl``."""
+    axis: str
+    title: str
+    top: float
+    """How far the axis reaches at least."""
+
+
+COURSES = (
+    Course("reward", "mean reward", "Reward", 1.0),
+    Course("entropy", "nats a token", "Entropy of the policy", 0.0),
+    Course("k3", "nats a token", "Distance between actor and learner (k3)", 0.0),
+)
+LOSS = Course("loss", "nats a token", "Loss", 0.0)
 
 
 class Table(NamedTuple):
@@ -137,6 +158,31 @@ def tickets_table(evidence: Evidence) -> Table:
     most = evidence.tickets[:MOST_TICKETS]
     rows = [(one.title, one.blame.value, "; ".join(one.reasons) or "–", str(one.count)) for one in most]
     return Table(("What", "Whose", "Why", "Traces"), tuple(rows), numbers=3)
+
+
+def courses(evidence: Evidence) -> tuple[Course, ...]:
+    """What to draw of a run: the loss says something only where right answers were shown."""
+    rewarded = any("reward" in row for row in evidence.metrics)
+    return COURSES if rewarded else (LOSS, *COURSES)
+
+
+def run_lines(evidence: Evidence) -> tuple[str, ...]:
+    """What the run took and how its answers ended, in counts."""
+    rows = evidence.metrics
+    if not rows:
+        return ()
+
+    def total(key: str) -> int:
+        return int(sum(row.get(key, 0.0) for row in rows))
+
+    ends = {kind.value.replace("_", " "): total(f"outcome_{kind.value}") for kind in OutcomeKind}
+    answers = ", ".join(f"{name} {count:,}" for name, count in ends.items() if count)
+    spent = duration(sum(row.get("seconds", 0.0) for row in rows))
+    return (
+        f"{plural(len(rows), 'step')} in {spent}, {plural(total('sampled'), 'sampled token')}; "
+        f"{plural(total('skipped'), 'group')} without signal",
+        *((f"answers: {answers}",) if answers else ()),
+    )
 
 
 def bank_lines(evidence: Evidence) -> tuple[str, ...]:

@@ -87,7 +87,7 @@ def noninferior_power(n: int, discordance: float, margin: float, alpha: float = 
     """How often a candidate that is as good as the champion is cleared of a loss of `margin`, on `n` items.
 
     Summed over all outcomes, with Tango's score beyond the normal quantile for the exact test of
-    `rsi.statistics.noninferiority`: within a point or two of it, for planning only.
+    `rsi.statistics.noninferiority`: some points too high on few items, close to it on hundreds; for planning only.
 
     Raises:
         ContractError: n < 1, or discordance, margin or alpha out of range.

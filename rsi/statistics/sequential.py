@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from math import log
+from typing import NamedTuple
 
 import numpy as np
 
@@ -75,15 +76,45 @@ def look(steps: Sequence[int], plan: Plan) -> Look:
     Raises:
         ContractError: more steps than items, or another number among them.
     """
+    return _at(_paths(steps, plan), len(steps), plan)
+
+
+def ended(steps: Sequence[int], plan: Plan, every: int) -> Look:
+    """Where the asking ends when all steps are known and every so many of them are looked at.
+
+    Raises:
+        ContractError: not as many steps as items, or another number among them.
+    """
+    if len(steps) != plan.items:
+        raise ContractError(f"the plan asks {plan.items} items; found {len(steps)} steps")
+    paths = _paths(steps, plan)
+    looks = (_at(paths, upto, plan) for upto in (*range(every, plan.items, every), plan.items))
+    return next(one for one in looks if one.stop is not Stop.GOING)
+
+
+class _Paths(NamedTuple):
+    """Wins, losses and both capitals at their highest, after none, one, two … steps."""
+
+    wins: np.ndarray
+    losses: np.ndarray
+    capital: np.ndarray
+    doubt: np.ndarray
+
+
+def _paths(steps: Sequence[int], plan: Plan) -> _Paths:
     walk = np.asarray(steps, int)
     if walk.size > plan.items or not np.isin(walk, (-1, 0, 1)).all():
         raise ContractError(f"steps are 1, 0 or -1, at most {plan.items} of them; found {walk.size}")
-    wins, losses = int((walk == 1).sum()), int((walk == -1).sum())
-    b, c = np.cumsum(walk == 1), np.cumsum(walk == -1)
-    capital = float(log_capital(b, c).max(initial=0.0))
-    doubt = float(log_capitals(-walk, -plan.effect).max(initial=0.0))
-    stop = _stop(wins, losses, walk.size, capital, doubt, plan)
-    return Look(stop, int(walk.size), wins, losses, capital, doubt)
+    wins, losses = (np.concatenate([[0], np.cumsum(walk == end)]) for end in (1, -1))
+    doubt = np.concatenate([[0.0], log_capitals(-walk, -plan.effect)])
+    highest = np.maximum.accumulate
+    return _Paths(wins, losses, highest(log_capital(wins, losses)), highest(doubt))
+
+
+def _at(paths: _Paths, asked: int, plan: Plan) -> Look:
+    wins, losses = int(paths.wins[asked]), int(paths.losses[asked])
+    capital, doubt = float(paths.capital[asked]), float(paths.doubt[asked])
+    return Look(_stop(wins, losses, asked, capital, doubt, plan), asked, wins, losses, capital, doubt)
 
 
 def _stop(wins: int, losses: int, asked: int, capital: float, doubt: float, plan: Plan) -> Stop:

@@ -15,10 +15,10 @@ from typing import NamedTuple
 from rsi.harness.hcp import Harness
 from rsi.ids import digest
 from rsi.ports import Engine
-from rsi.records import Record, Task
+from rsi.records import OutcomeKind, Record, Task
 from rsi.store.journal import Journal
 from rsi.tasks.prompt import ROUTE, render, role_of
-from rsi.verifiers import verify
+from rsi.verifiers import VERIFIERS, Verifiers, verify
 
 BATCH = 16
 """Tasks asked at once."""
@@ -31,6 +31,7 @@ class Asked(NamedTuple):
 
     passed: int
     samples: int
+    """Answers that could be judged."""
     answer: str
     """One of its answers: the first."""
 
@@ -65,9 +66,13 @@ class Attempts:
     journal: Journal
     budget: int
     spent: int = field(default=0)
+    verifiers: Verifiers = field(default_factory=lambda: VERIFIERS)
 
     def ask(self, tasks: Sequence[Task], samples: int) -> dict[str, Asked]:
-        """Task id -> how it went, for as many of the tasks, in their order, as the budget pays."""
+        """Task id -> how it went, for as many of the tasks, in their order, as the budget pays.
+
+        A task of which no answer could be judged is left out: no verdict is not a wrong answer.
+        """
         paid = []
         for task in tasks:
             if self.spent + cost(task, samples) > self.budget:
@@ -81,13 +86,15 @@ class Attempts:
             if known is None:
                 fresh.append(task)
             else:
-                found[task.task_id] = Asked(int(str(known["passed"])), samples, str(known["answer"]))
+                judged = int(str(known.get("judged", samples)))
+                found[task.task_id] = Asked(int(str(known["passed"])), judged, str(known["answer"]))
         for group in _alike(fresh, self.policy.harness):
             found |= self._fresh(group, samples)
-        return found
+        return {name: one for name, one in found.items() if one.samples}
 
     def _key(self, task: Task, samples: int) -> str:
-        return digest([self.policy.name, task.task_id, samples])[:32]
+        by = self.verifiers[task.verifier].by if task.verifier in self.verifiers else ""
+        return digest([self.policy.name, task.task_id, samples, *([by] if by else [])])[:32]
 
     def _fresh(self, tasks: Sequence[Task], samples: int) -> dict[str, Asked]:
         started = time.monotonic()
@@ -95,13 +102,21 @@ class Attempts:
         each = (time.monotonic() - started) / sum(cost(one, samples) for one in tasks)
         found = {}
         for task, said in zip(tasks, answers, strict=True):
-            right = sum(verify(task.verifier, one, task.expected).score == 1.0 for one in said)
+            outcomes = [verify(task.verifier, one, task.expected, self.verifiers) for one in said]
+            right = sum(one.score == 1.0 for one in outcomes)
+            judged = sum(one.kind not in (OutcomeKind.ERROR, OutcomeKind.INVALID) for one in outcomes)
             self.journal.put(
                 self._key(task, samples),
                 # Seconds are for estimates of later work; nothing that is named by a digest reads them.
-                {"passed": right, "answer": said[0], "seconds": round(each, 4), "hop": task.hop},
+                {
+                    "passed": right,
+                    "judged": judged,
+                    "answer": said[0],
+                    "seconds": round(each, 4),
+                    "hop": task.hop,
+                },
             )
-            found[task.task_id] = Asked(right, samples, said[0])
+            found[task.task_id] = Asked(right, judged, said[0])
         return found
 
     def _routes(self, tasks: Sequence[Task], samples: int) -> list[list[str]]:

@@ -20,15 +20,14 @@ def replayed(new: Sequence[Task], old: Sequence[Task], share: float, seed: int) 
     return tuple(left[name] for name in sorted(names[:most]))
 
 
-def capped(tasks: Sequence[Task], share: float) -> tuple[tuple[Task, ...], int]:
-    """The tasks with no more made-up ones than `share` of the whole, the first of them kept; and how many went."""
+def capped(tasks: Sequence[Task], share: float) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
+    """The tasks with no more made-up ones than `share` of the whole, the first of them kept; and those that went."""
     made_up = sum(bool(one.generator) for one in tasks)
     told = len(tasks) - made_up
     most = made_up if share >= 1 else min(made_up, int(share * told / (1 - share)))
-    kept: list[Task] = []
+    kept, gone = list[Task](), list[Task]()
     seen = 0
     for one in tasks:
         seen += bool(one.generator)
-        if not one.generator or seen <= most:
-            kept.append(one)
-    return tuple(kept), made_up - most
+        (gone if one.generator and seen > most else kept).append(one)
+    return tuple(kept), tuple(gone)

@@ -22,6 +22,7 @@ class Reason(StrEnum):
     """Why a proposal is refused, in the order in which the screens look."""
 
     UNKNOWN_LABEL = "unknown_label"
+    """Somebody said that a specialist was right whom the harness does not have."""
     SCHEMA = "not_a_task"
     """A role, an order of messages or a hop that no harness renders, or text that cannot be stored."""
     EMPTY = "empty_request"
@@ -40,8 +41,12 @@ class Reason(StrEnum):
     SELF_CHECK = "verifier_refuses_gold"
     OVER_SOURCE = "over_source"
     """Its giver has its share of the bank already."""
-    OVER_SHARE = "over_share"
     OVER_LIMIT = "over_limit"
+    """The bank has as many tasks as it takes."""
+    OVER_SHARE = "over_share"
+    """Its expected answer has its share of the bank already."""
+    OVER_SYNTHETIC = "over_synthetic_share"
+    """Made-up tasks have their share of the bank already."""
 
 
 OVERRULABLE = frozenset(

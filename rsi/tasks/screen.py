@@ -20,7 +20,7 @@ from rsi.tasks.language import UNKNOWN, language
 from rsi.tasks.overlap import How, Index, Overlap, texts_of
 from rsi.tasks.personal import Detector
 from rsi.tasks.refused import OVERRULABLE, Reason
-from rsi.verifiers import VERIFIERS, gold, verify
+from rsi.verifiers import JUDGE, VERIFIERS, gold, usable, verify
 
 UNCAPPED = Caps(1.0, 1.0, 1_000_000_000)
 LONGEST = 40_000
@@ -55,6 +55,8 @@ class Rules:
     """Trace -> its user, or else its conversation (`rsi.tasks.caps`)."""
     overruled: frozenset[tuple[str, str]] = frozenset()
     """(task id, reason) that a person overruled."""
+    verifiers: frozenset[str] = usable()
+    """Names of those that can judge; the one that asks a model, where the deployment names a judge."""
 
     @classmethod
     def of(
@@ -73,7 +75,13 @@ class Rules:
             deployment.redaction.allow,
             givers or {},
             overruled,
+            judging(deployment),
         )
+
+
+def judging(deployment: Deployment) -> frozenset[str]:
+    """The verifiers that can judge tasks of a deployment."""
+    return usable() | ({JUDGE} if deployment.judge.url else set())
 
 
 class Screened(NamedTuple):
@@ -113,7 +121,7 @@ def screen(proposals: Iterable[Task], held_out: Index, rules: Rules) -> Screened
     """
     ordered = list({one.task_id: one for one in sorted(proposals, key=lambda one: one.task_id)}.values())
     judge = _Judge(rules)
-    left = judge.alone(ordered, _shape)
+    left = judge.alone(ordered, lambda one: _shape(one, rules))
     left = judge.alone(left, lambda one: _licence(one, rules))
     overlaps = held_out.overlaps([texts_of(one) for one in left])
     left = judge.these(left, [_overlap(one) for one in overlaps])
@@ -172,7 +180,7 @@ class _Judge:
         return one.reason in OVERRULABLE and (task.task_id, one.reason.value) in self._overruled
 
 
-def _shape(task: Task) -> Iterator[Objection]:
+def _shape(task: Task, rules: Rules) -> Iterator[Objection]:
     roles = [one.role for one in task.messages]
     text = "".join((*(one.content for one in task.messages), task.tools))
     if not request_of(task).strip():
@@ -183,8 +191,10 @@ def _shape(task: Task) -> Iterator[Objection]:
         yield Objection(Reason.SCHEMA, "half a surrogate pair, which no file can hold")
     if len(text) > LONGEST:
         yield Objection(Reason.TOO_LONG, f"{len(text)} characters, at most {LONGEST}")
-    if task.verifier not in VERIFIERS:
-        yield Objection(Reason.NO_VERIFIER, f"{task.verifier[:60]}; there are {', '.join(sorted(VERIFIERS))}")
+    if task.verifier not in VERIFIERS or task.verifier not in rules.verifiers:
+        known = f"there are {', '.join(sorted(rules.verifiers))}"
+        why = "no [judge] is in the deployment file" if task.verifier == JUDGE else known
+        yield Objection(Reason.NO_VERIFIER, f"{task.verifier[:60]}; {why}")
 
 
 def _licence(task: Task, rules: Rules) -> Iterator[Objection]:

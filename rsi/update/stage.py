@@ -10,14 +10,14 @@ from rsi.errors import ContractError, IntegrityError, QuietError
 from rsi.ids import Digest
 from rsi.registry import versions
 from rsi.settings import Deployment, Home, Update
-from rsi.tasks.prompt import ROUTE
+from rsi.tasks.prompt import ROUTE, TOOL
 from rsi.tasks.worlds import HOP
 from rsi.update.tonight import tonight
 
 if TYPE_CHECKING:
     from rsi.update.job import Done
 
-TRAINED = (ROUTE, HOP)
+TRAINED = (ROUTE, HOP, TOOL)
 """Hops of tasks that the trainer takes."""
 
 
@@ -63,7 +63,7 @@ def train(
 
     if hop not in TRAINED:
         raise ContractError(
-            f"tasks of hop {hop} cannot be trained; the trainer takes {' and '.join(TRAINED)}. Write the bank for "
+            f"tasks of hop {hop} cannot be trained; the trainer takes {', '.join(TRAINED)}. Write the bank for "
             "another trainer: rsi bank export"
         )
     before = versions.load(home, parent)

@@ -26,14 +26,16 @@ from rsi.harness import hcp
 from rsi.harness.loop import Table
 from rsi.ids import canonical
 from rsi.ports import Progress
-from rsi.records import Outcome, Task
+from rsi.records import Outcome, OutcomeKind, Task
 from rsi.registry import adapters
 from rsi.registry.promote import probe_prompts
 from rsi.report.progress import TerminalProgress
+from rsi.report.words import plural
 from rsi.settings import LOCAL, quiet_dependencies
 from rsi.store.files import publish_folder, write_whole
 from rsi.store.locks import hold
 from rsi.tasks.prompt import ROUTE
+from rsi.tasks.worlds import HOP as WORLD
 from rsi.tasks.worlds import VERIFIER
 from rsi.update import job as jobs
 from rsi.update import learner, served
@@ -46,7 +48,11 @@ from rsi.update.practice import Practice
 from rsi.update.rollouts import Recorded, Rollouts
 from rsi.update.step import imitate, take
 from rsi.update.worlds import Worlds
+from rsi.update.written import Written
 from rsi.verifiers import verify
+
+FAILURES = (OutcomeKind.ERROR, OutcomeKind.INVALID)
+"""Ends of an answer that say nothing of the model."""
 
 
 class Run(NamedTuple):
@@ -96,7 +102,7 @@ def _run(place: Path, job: Job, base: Path) -> Run:
     texts = Texts(tokenizer, harness)
     actor, weigh = _actor(place, job, base, model, texts)
     labels = Labels(model.decoder, texts, job.settings, weigh)
-    practice = labels if actor is None or job.hop == ROUTE else _worlds(job, actor, model, texts)
+    practice = labels if actor is None or job.hop == ROUTE else _sampled(job, actor, model, texts)
 
     def text(tokens: Sequence[int]) -> str:
         return str(tokenizer.decode(list(tokens)))
@@ -116,14 +122,16 @@ def _actor(
     return Actor(LocalEngine(base, job.base), place / "actor"), None
 
 
-def _worlds(job: Job, actor: Actor, model: learner.Learner, texts: Texts) -> Worlds:
-    """Episodes in worlds, sampled by an actor."""
+def _sampled(job: Job, actor: Actor, model: learner.Learner, texts: Texts) -> Practice:
+    """Episodes in worlds or written answers, sampled by an actor."""
 
     def score(state: str, expected: str) -> Outcome:
         return verify(VERIFIER, state, expected)
 
-    table = Table(Dialogue(texts.tokenizer), texts.harness.agent, score)
-    return Worlds(model, actor, table, job.settings, job.base)
+    dialogue = Dialogue(texts.tokenizer)
+    if job.hop != WORLD:
+        return Written(model, actor, dialogue, texts.harness, job.settings, job.base)
+    return Worlds(model, actor, Table(dialogue, texts.harness.agent, score), job.settings, job.base)
 
 
 def _worked(run: Run, progress: Progress) -> Done:
@@ -170,9 +178,7 @@ def _steps(run: Run, progress: Progress) -> tuple[list[Row], Stop | None]:
         with run.log.open("ab") as file:
             file.write(canonical(rows[-1]) + b"\n")
         faults.point("update.after_step")
-        silent = sum(int(row["skipped"]) for row in rows)
-        note = _note(rows[-1], silent)
-        progress("update", step + 1, settings.steps, note)
+        progress("update", step + 1, settings.steps, _note(rows))
         if (step + 1) % settings.checkpoint_every == 0 and step + 1 < settings.steps:
             learner.save_checkpoint(run.checkpoints / f"step-{step + 1:06d}", run.model, step + 1)
             for old in sorted(run.checkpoints.glob("step-*"))[:-1]:
@@ -182,10 +188,14 @@ def _steps(run: Run, progress: Progress) -> tuple[list[Row], Stop | None]:
     return rows, stop
 
 
-def _note(row: Row, silent: int) -> str:
-    if "reward" in row:
-        return f"reward {row['reward']:.2f}, {silent} groups without signal"
-    return f"loss {row['loss']:.3f}"
+def _note(rows: Sequence[Row]) -> str:
+    """How it goes: the last step, and what was counted so far."""
+    last = rows[-1]
+    if "reward" not in last:
+        return f"loss {last['loss']:.3f}"
+    silent = sum(int(row["skipped"]) for row in rows)
+    failed = sum(int(row.get(f"outcome_{kind.value}", 0)) for row in rows for kind in FAILURES)
+    return f"reward {last['reward']:.2f}, {plural(silent, 'group')} without signal, {plural(failed, 'answer')} failed"
 
 
 def _kept_rows(path: Path, steps: int) -> list[Row]:

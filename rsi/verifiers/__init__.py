@@ -27,6 +27,8 @@ class Verifier:
     """(answer, expected) -> outcome."""
     gold: Callable[[str], str | None]
     """expected -> an answer that must be right; None where the expectation has none to give."""
+    by: str = ""
+    """Who judges; empty where a rule does, and where a judge is not bound."""
 
 
 Verifiers = Mapping[str, Verifier]
@@ -46,9 +48,18 @@ VERIFIERS: Verifiers = {
 }
 
 
-def with_judge(one: Judge, table: Verifiers = VERIFIERS) -> Verifiers:
+JUDGE = "judge"
+"""The verifier that asks a model."""
+
+
+def with_judge(one: Judge | None, table: Verifiers = VERIFIERS) -> Verifiers:
     """The table with its judge bound to a model; unbound, it answers *error* to all but the reference itself."""
-    return {**table, "judge": Verifier(judge.bound(one), judge.gold)}
+    return {**table, JUDGE: Verifier(judge.bound(one), judge.gold, one.name)} if one else table
+
+
+def usable(table: Verifiers = VERIFIERS) -> frozenset[str]:
+    """The names of verifiers that can tell right from wrong: all, but for a judge that is not bound."""
+    return frozenset(name for name, one in table.items() if name != JUDGE or one.by)
 
 
 def verify(name: str, answer: str, expected: str, table: Verifiers = VERIFIERS) -> Outcome:

@@ -30,10 +30,14 @@ _FIELDS = {"question", "rubric", "reference"}
 class EngineJudge:
     """A model behind any engine, local or OpenAI-compatible, asked greedily."""
 
-    def __init__(self, engine: Engine, adapter: str | None = None) -> None:
-        """`adapter` is best left out: a judge is not what is being trained."""
-        self._engine = engine
-        self._adapter = adapter
+    def __init__(self, engine: Engine, model: str) -> None:
+        """`engine` runs the judge as its bare base: a judge is not what is being trained. Records call it `model`."""
+        self._engine, self._model = engine, model
+
+    @property
+    def name(self) -> str:
+        """Model and digest of the prompt's template."""
+        return f"{self._model}/{prompt_digest()[:12]}"
 
     def prefer(self, rubric: str, question: str, first: str, second: str) -> Preference | None:
         """The model's word; None where it says anything else.
@@ -43,7 +47,7 @@ class EngineJudge:
         """
         text = prompt(rubric, question, first, second)
         asked = (ChatMessage(role="user", content=text),)
-        said = self._engine.generate([asked], self._adapter, TOKENS)[0].text
+        said = self._engine.generate([asked], None, TOKENS)[0].text
         word = said.strip().strip(string.punctuation).casefold()
         return Preference(word) if word in set(Preference) else None
 
@@ -56,7 +60,7 @@ def prompt(rubric: str, question: str, first: str, second: str) -> str:
 
 
 def prompt_digest() -> Digest:
-    """Digest of the prompt's template, for the records of what a judge decided."""
+    """Digest of the prompt's template; a judge's name ends in it, and stands in what it decided."""
     return digest_bytes(_template().encode())
 
 
@@ -88,18 +92,18 @@ def _check(one: Judge | None, answer: str, expected: str) -> Outcome:
     if answer == reference:
         return scored(True)
     if one is None:
-        return error("no judge is bound to a model: use rsi.verifiers.with_judge")
+        return error("no judge is bound to a model: [judge] in the deployment file names one")
     try:
         before = one.prefer(wanted["rubric"], wanted["question"], answer, reference)
         after = one.prefer(wanted["rubric"], wanted["question"], reference, answer)
     except TransientError as problem:
         return error(f"the judge cannot be reached: {problem}")
     if before is None or after is None:
-        return error("the judge gave no verdict")
+        return error(f"the judge gave no verdict: {one.name}")
     worse = (before is Preference.SECOND, after is Preference.FIRST)
     if worse[0] != worse[1]:
-        return error(f"the verdict turns with the order: {before.value}, then {after.value}")
-    return scored(not worse[0], f"{before.value}, then {after.value}")
+        return error(f"the verdict turns with the order: {before.value}, then {after.value}, by {one.name}")
+    return scored(not worse[0], f"{before.value}, then {after.value}, by {one.name}")
 
 
 def _parse(expected: str) -> dict[str, str] | None:

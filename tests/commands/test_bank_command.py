@@ -46,8 +46,30 @@ def test_a_bank_of_public_tool_calls(rsi: Terminal) -> None:
 
     assert made["tasks"] == len(tasks) > 80
     assert {(one.hop, one.licence, one.source) for one in tasks} == {("tool", "Apache-2.0", "public")}
-    refused = rsi.refused("update", "--bank", made["bank"], "--role", "L1")
-    assert "tasks of hop tool cannot be trained" in refused
+    trained = orjson.loads(rsi.ok("update", "--bank", made["bank"], "--role", "L1", "--steps", "1", "--json"))
+    assert (trained["hop"], trained["role"]) == ("tool", "L1")
+
+
+def test_settings_of_a_file_stand_in_place_of_the_deployments(rsi: Terminal, tmp_path) -> None:
+    """And the command line's in place of the file's; a file that says nothing usable is refused."""
+    rsi.ok("bank", "make", "--environment", "desk", "--count", "4")
+    name = next(rsi.home.banks.iterdir()).name
+    asked = ["update", "--bank", name, "--role", "L1"]
+    said = tmp_path / "said.toml"
+
+    said.write_text("steps = 9\nlearning_rate = 0.002\n")
+    rsi.ok(*asked, "--settings", str(said), "--steps", "1")
+    job = orjson.loads(next(rsi.home.jobs.glob("*/job.json")).read_bytes())
+    assert (job["settings"]["steps"], job["settings"]["learning_rate"], job["settings"]["rank"]) == (
+        1,
+        0.002,
+        4,
+    )
+
+    said.write_text("learning_rate = -1\n")
+    assert "learning_rate cannot be trained with" in rsi.refused(*asked, "--settings", str(said))
+    said.write_text("steps: 9")
+    assert "is no TOML file" in rsi.refused(*asked, "--settings", str(said))
 
 
 def test_what_cannot_be_is_said(rsi: Terminal) -> None:

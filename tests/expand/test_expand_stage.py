@@ -66,10 +66,14 @@ def test_made_up_tasks_stay_under_their_share(home: Home) -> None:
     """However many the grid asks for."""
     rules = {"calls": 0, "attempts": 200, "synthetic": 0.1}
     context, modes = agents(home, 30, 0.2, expand=rules)
-    made = grow(prepare(context, modes), None)
+    night = prepare(context, modes)
+    made = grow(night, None)
+    left = [one for one in night.screening.refused if one.reason == "over_synthetic_share"]
 
     assert 0 < sum(bool(one.generator) for one in made.tasks) <= 0.1 * len(made.tasks)
-    assert made.account.rejected["over_synthetic_share"] > 0
+    assert made.account.rejected["over_synthetic_share"] == len(left) > 0
+    assert left[0].evidence == "10% of the bank may be made up"
+    assert not {one.task_id for one in left} & {one.task_id for one in made.tasks}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from rsi.expand.aims import Aim
 from rsi.expand.coverage import Spot
 from rsi.expand.material import Material, Want
 from rsi.expand.propose import GIVEN, SWEEP, TARGETED
-from rsi.expand.propose.correction import corrections
+from rsi.expand.propose.correction import corrections, strangers
 from rsi.expand.propose.expected import expected_actions
 from rsi.expand.propose.schema import from_schemas
 from rsi.expand.propose.sibling import siblings
@@ -17,6 +17,7 @@ from rsi.expand.tools import learn
 from rsi.records import Task
 from rsi.tasks.calls import calls_of
 from rsi.tasks.check import flaw
+from rsi.tasks.refused import Reason
 from rsi.verifiers.calls import Call
 
 ROLES = ("L0", "L1", "L2", "L3")
@@ -55,6 +56,20 @@ def test_a_wrong_route_makes_a_task_that_covers_its_mode() -> None:
     made = corrected(Corrected("b", "sort it", "L0", "L2"), Corrected("a", "sort it", "L0", "L2"))
 
     assert [(one.expected, one.mode_id, one.traces) for one in made] == [("L2", "m-1", ("a", "b"))]
+
+
+def test_a_correction_to_nobody_is_left_out_with_what_was_said() -> None:
+    """One record a request, not one a trace, with the roles that there are."""
+    told = (Corrected("b", "sort it", "L0", "L9"), Corrected("a", "sort it", "L0", "L9"))
+    found = Material(
+        aims=(WRONG_ROUTE,), roles=ROLES, corrected=(*told, Corrected("c", "sort it", "L0", "L2"))
+    )
+
+    ((made, why),) = strangers(found)
+
+    assert (made.expected, made.traces, why.reason) == ("L9", ("a", "b"), Reason.UNKNOWN_LABEL)
+    assert why.evidence == "L9; the harness has L0, L1, L2, L3"
+    assert [one.expected for one in corrections(found, Want())] == ["L2"]
 
 
 def test_a_right_route_makes_a_task_that_keeps_it() -> None:

@@ -11,6 +11,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from rsi.engine.chat import Dialogue
 from rsi.environments import ENVIRONMENTS, Kind, kind
 from rsi.environments.desk.environment import Desk
+from rsi.errors import ContractError
 from rsi.gate.contract import Contract
 from rsi.gate.evaluate import evaluate
 from rsi.gate.scorecard import Scorecard, outcomes, summary
@@ -20,9 +21,10 @@ from rsi.gate.verdict import judge
 from rsi.harness import calls
 from rsi.harness.rules import Rules
 from rsi.ids import Digest
-from rsi.ports import Generation
+from rsi.ports import Generation, Preference
 from rsi.records import ChatMessage, Item, Judgement, OutcomeKind, Pool, Version, WorldTask
 from rsi.tasks.calls import expectation, written
+from rsi.verifiers import with_judge
 from rsi.verifiers.calls import Call
 from tests.gate.made import (
     BASE,
@@ -169,6 +171,35 @@ def test_a_gain_in_calls_passes_with_routing_as_the_guard(tmp_path: Path) -> Non
         told["guard_routing_noninferior"].numbers["b"],
         told["guard_routing_noninferior"].numbers["c"],
     ) == (0, 0)
+
+
+class Longer:
+    """A judge that prefers the longer answer."""
+
+    name = "longer"
+
+    def prefer(self, rubric: str, question: str, first: str, second: str) -> Preference | None:
+        """Never undecided."""
+        return Preference.FIRST if len(first) > len(second) else Preference.SECOND
+
+
+def test_a_suite_that_a_model_judges_needs_one(tmp_path: Path) -> None:
+    """Refused before anything is asked where the deployment names none; else scored, and the judge is named."""
+    about = About(name="letters", version=1, verifier="judge", hop="answer", role="L1")
+    said = orjson.dumps({"question": "Why?", "rubric": "Is long.", "reference": "It is so."}).decode()
+    items = tools(4).items
+    suite = Suite(about, PIN, tuple(one.model_copy(update={"expected": said, "tools": ""}) for one in items))
+    scripted = ScriptedEngine(
+        {None: OLD_ROUTES, "L0-old": OLD_ROUTES},
+        {None: lambda text: "No.", "L1-new": lambda text: "Because of this and that."},
+    )
+    with pytest.raises(ContractError, match=r"suite letters/v1 is judged by a model: name one in \[judge\]"):
+        played(tmp_path / "a", suite, scripted)
+    assert scripted.asked == []
+    _, card = played(tmp_path / "b", suite, scripted, verifiers=with_judge(Longer()))
+
+    assert [(one.champion.score, one.candidate.score) for one in card.of("letters/v1")] == [(0.0, 1.0)] * 4
+    assert card.of("letters/v1")[0].candidate.detail == "first, then second, by longer"
 
 
 @dataclass

@@ -68,12 +68,13 @@ def run(
 
 
 def test_a_verdict_is_a_folder_with_its_evidence(made: World, tmp_path: Path) -> None:
-    """Four files under the verdict's digest; the records read back as what they are called."""
+    """Five files under the verdict's digest; the records read back as what they are called."""
     verdict = run(made, tmp_path)
     folder = tmp_path / "verdicts" / verdict.digest
 
     assert sorted(path.name for path in folder.iterdir()) == [
         "card.md",
+        "certificate.json",
         "report.html",
         "scorecard.json",
         "verdict.json",

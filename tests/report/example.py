@@ -163,7 +163,18 @@ def evidence(judgement: Judgement = Judgement.PASS) -> Evidence:
         ),
     )
     metrics = tuple(
-        {"step": n, "reward": 0.25 + 0.7 * (1 - exp(-n / 25)) + 0.08 * sin(n * 2.1) * exp(-n / 90)}
+        {
+            "step": n,
+            "reward": 0.25 + 0.7 * (1 - exp(-n / 25)) + 0.08 * sin(n * 2.1) * exp(-n / 90),
+            "loss": 0.04 * sin(n * 1.3),
+            "entropy": 0.2 + 1.1 * exp(-n / 40) + 0.05 * sin(n * 1.7),
+            "k3": 0.0004 + 0.0002 * sin(n * 0.9),
+            "skipped": n // 60,
+            "sampled": 128,
+            "seconds": 1.5,
+            "outcome_scored": 127,
+            "outcome_error": 1,
+        }
         for n in range(1, 121)
     )
     return Evidence(

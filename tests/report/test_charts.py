@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsi.report.charts import IntervalRow, grouped_bars, interval_plot, line_chart, smooth, ticks
+from rsi.report.charts import IntervalRow, brief, grouped_bars, interval_plot, line_chart, smooth, ticks
 from rsi.report.evidence import Count
 
 COUNTS = (Count("L0", 50, 40, 45), Count("L1", 50, 0, 50))
@@ -33,6 +33,13 @@ def test_familiar_ticks() -> None:
     assert ticks(0, 1) == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     assert ticks(0, 120, 8) == [0, 20, 40, 60, 80, 100, 120]
     assert 3.0 in ticks(3, 3)
+
+
+def test_small_numbers_fit_beside_an_axis() -> None:
+    """Never more than six characters for what a run measures."""
+    assert [brief(one) for one in (0.2, 1, 0.0004, 0.00015, -0.00703, 0.944, 1e-7, 2500)] == [
+        "0.2", "1", "4e-4", "1.5e-4", "-7e-3", "0.944", "1e-7", "2500",
+    ]  # fmt: skip
 
 
 def test_smoothing_keeps_a_line_and_flattens_noise() -> None:

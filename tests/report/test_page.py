@@ -168,3 +168,17 @@ def test_clause_titles_read_as_words() -> None:
     assert clause_title("target_labels") == "Target: every label"
     assert clause_title("completeness") == "Completeness"
     assert clause_title("noise_floor") == "Noise floor"
+
+
+def test_a_run_is_drawn_by_what_it_measured_and_told_in_counts() -> None:
+    """Reward, entropy and mismatch over the steps, or the loss; steps, silent groups and failed answers in words."""
+    shown = page(evidence())
+    for title in ("Reward", "Entropy of the policy", "Distance between actor and learner (k3)"):
+        assert f'aria-label="{title}"' in shown
+    assert 'aria-label="Loss"' not in shown
+    said = read(shown).text
+    assert "120 steps in 3 min, 15,360 sampled tokens; 62 groups without signal" in said
+    assert "answers: scored 15,240, error 120" in said
+    supervised = replace(evidence(), metrics=tuple({"step": n, "loss": 2.0 / n} for n in range(1, 9)))
+    shown = page(supervised)
+    assert 'aria-label="Loss"' in shown and 'aria-label="Reward"' not in shown

@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from rsi.errors import ContractError
 from rsi.statistics.betting import MOST, log_capital, log_capitals
 from rsi.statistics.paired import mcnemar
-from rsi.statistics.sequential import Plan, Stop, last_wins, look
+from rsi.statistics.sequential import Plan, Stop, ended, last_wins, look
 
 DIFFERENCES = st.lists(st.floats(-1, 1), min_size=1, max_size=30)
 
@@ -99,19 +99,18 @@ def test_the_rules_speak_in_turn() -> None:
     assert look([0] * 196, plan).stop is Stop.FUTILE
     assert look([-1] * 25, plan).stop is Stop.FUTILE
     assert look([1, -1] * 30, Plan(60, 0.05, 0.3, 0.001)).stop in (Stop.NO_GAIN, Stop.FUTILE)
+    steps = [1, -1, 0, 0] * 15
+    assert ended(steps, Plan(60, 0.05, 0.3), 7) == next(
+        one
+        for upto in (*range(7, 60, 7), 60)
+        if (one := look(steps[:upto], Plan(60, 0.05, 0.3))).stop != Stop.GOING
+    )
+    with pytest.raises(ContractError, match="asks 60 items; found 3"):
+        ended([1, 1, 1], Plan(60, 0.05, 0.3), 7)
     with pytest.raises(ContractError, match="at most 2"):
         look([1, 1, 1], Plan(2, 0.05, 0.1))
     with pytest.raises(ContractError, match="a plan needs"):
         Plan(0, 0.05, 0.1)
-
-
-def ended(plan: Plan, steps: np.ndarray, every: int) -> tuple[Stop, int]:
-    """Where a stream stops when it is looked at after every so many items."""
-    for upto in range(every, plan.items + 1, every):
-        seen = look(steps[:upto], plan)
-        if seen.stop is not Stop.GOING:
-            return seen.stop, seen.asked
-    raise AssertionError("the last look decides")
 
 
 def test_error_power_and_saving_by_simulation() -> None:
@@ -121,10 +120,10 @@ def test_error_power_and_saving_by_simulation() -> None:
 
     def share(gain: float, times: int) -> tuple[float, float, float]:
         steps = random.choice([1, -1, 0], p=[0.1 + gain / 2, 0.1 - gain / 2, 0.8], size=(times, 400))
-        found = [ended(plan, row, 40) for row in steps]
+        found = [ended(row.tolist(), plan, 40) for row in steps]
         fixed = [mcnemar(int((row == 1).sum()), int((row == -1).sum())).mid_p < 0.05 for row in steps]
-        passed = np.mean([stop is Stop.GAIN for stop, _ in found])
-        return float(passed), float(np.mean(fixed)), float(np.mean([asked for _, asked in found])) / 400
+        passed = np.mean([one.stop is Stop.GAIN for one in found])
+        return float(passed), float(np.mean(fixed)), float(np.mean([one.asked for one in found])) / 400
 
     null, fixed_null, asked_null = share(0.0, 600)
     real, fixed_real, asked_real = share(0.08, 200)

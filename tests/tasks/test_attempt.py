@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from rsi.ports import Generation, Prompt
-from rsi.records import Task
+from rsi.ports import Generation, Preference, Prompt
+from rsi.records import ChatMessage, Task
 from rsi.store.journal import Journal
 from rsi.tasks.attempt import Attempts, Policy, rates
+from rsi.tasks.bank import task
+from rsi.verifiers import VERIFIERS, Verifiers, with_judge
 from rsi.verifiers.calls import Call
 from tests.made import router, routing_tasks
 from tests.tasks.test_columns import CALL
@@ -87,6 +89,46 @@ def test_written_answers_cost_a_call_a_sample_and_go_to_the_specialist_for_tools
     assert made.ask([CALL], 4)[CALL.task_id][:2] == (2, 4)
     assert (made.spent, engine.asked) == (4, [(1, "L1-b")] * 4)
     assert Call("open", {"what": "door"})
+
+
+class Picky:
+    """A judge that has no word for some answers."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def prefer(self, rubric: str, question: str, first: str, second: str) -> Preference | None:
+        """The good one, whichever place it has; nothing where there is none."""
+        if "good" not in (first, second):
+            return None
+        return Preference.FIRST if first == "good" else Preference.SECOND
+
+
+JUDGED = task(
+    "answer",
+    (ChatMessage(role="user", content="why"),),
+    "judge",
+    '{"question": "why", "rubric": "is good", "reference": "so"}',
+    None,
+    (),
+    "correction",
+)
+
+
+def test_an_answer_without_a_verdict_is_no_sample(tmp_path: Path) -> None:
+    """A task of which nothing could be judged has no rate; another judge is asked again."""
+    engine, journal = Known(answers=("good", "hm", "good", "hm")), Journal(tmp_path / "a.ndjson")
+    judged = with_judge(Picky("one"))
+
+    def made(table: Verifiers) -> Attempts:
+        return Attempts(lambda: engine, POLICY, journal, 4, verifiers=table)  # type: ignore[arg-type, return-value]
+
+    assert made(judged).ask([JUDGED], 4)[JUDGED.task_id][:2] == (2, 2)
+    assert made(judged).ask([JUDGED], 4)[JUDGED.task_id][:2] == (2, 2)
+    assert len(engine.asked) == 4
+    assert made(VERIFIERS).ask([JUDGED], 4) == {}
+    assert made(with_judge(Picky("other"))).ask([JUDGED], 4)[JUDGED.task_id].rate == 1.0
+    assert len(engine.asked) == 12
 
 
 def test_the_budget_ends_at_the_same_task_with_and_without_a_journal(tmp_path: Path) -> None:

@@ -56,6 +56,18 @@ def test_held_out_text_is_refused_verbatim_in_part_and_nearly():
     assert found.tasks == ()
 
 
+def test_a_task_that_needs_a_judge_waits_until_the_deployment_names_one():
+    """The refusal says what is missing; with a judge configured the task passes like others."""
+    said = '{"question": "why", "rubric": "is good", "reference": "so"}'
+    judged = made("tell me why the sea is salty", said, "judge")
+    named = Deployment.model_validate({"judge": {"url": "http://127.0.0.1:1", "model": "m"}})
+    without, with_one = (screen([judged], INDEX, Rules.of(one)) for one in (Deployment(), named))
+
+    assert [one.reason for one in without.refused] == [Reason.NO_VERIFIER]
+    assert without.refused[0].evidence == "judge; no [judge] is in the deployment file"
+    assert with_one.tasks == (judged,)
+
+
 def test_tools_on_offer_are_screened_like_words():
     """Their descriptions come from traces too."""
     tools = '[{"type":"function","function":{"name":"x","description":"TEXT"}}]'

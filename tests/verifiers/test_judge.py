@@ -4,7 +4,7 @@ import pytest
 from rsi.errors import TransientError
 from rsi.ports import Preference
 from rsi.records import OutcomeKind
-from rsi.verifiers import verify, with_judge
+from rsi.verifiers import usable, verify, with_judge
 from rsi.verifiers.judge import prompt
 
 EXPECTED = orjson.dumps({"question": "Why?", "rubric": "Gives a reason.", "reference": "It rains."}).decode()
@@ -13,6 +13,8 @@ FIRST, SECOND, SAME = Preference.FIRST, Preference.SECOND, Preference.SAME
 
 class Says:
     """A judge that says what it is told to, once an order."""
+
+    name = "says/0"
 
     def __init__(self, *words: Preference | None) -> None:
         self.words = list(words)
@@ -26,6 +28,8 @@ class Says:
 
 class Away:
     """A judge that cannot be reached."""
+
+    name = "away/0"
 
     def prefer(self, rubric: str, question: str, first: str, second: str) -> Preference | None:
         """Never."""
@@ -41,6 +45,7 @@ def test_both_orders_decide(before: Preference, after: Preference, score: float)
     judge = Says(before, after)
 
     assert verify("judge", "Clouds.", EXPECTED, with_judge(judge)).score == score
+    assert verify("judge", "Clouds.", EXPECTED, with_judge(Says(before, after))).detail.endswith("by says/0")
     assert judge.seen == [("Clouds.", "It rains."), ("It rains.", "Clouds.")]
 
 
@@ -59,6 +64,13 @@ def test_without_a_model_or_a_line_to_it_nothing_is_scored() -> None:
     assert verify("judge", "Clouds.", EXPECTED).kind is OutcomeKind.ERROR
     assert verify("judge", "Clouds.", EXPECTED, with_judge(Away())).kind is OutcomeKind.ERROR
     assert verify("judge", "It rains.", EXPECTED).score == 1.0
+
+
+def test_a_table_knows_whether_its_judge_is_bound() -> None:
+    """Tasks and suites are refused where it is not."""
+    assert "judge" not in usable()
+    assert usable(with_judge(None)) == usable()
+    assert usable(with_judge(Away())) - usable() == {"judge"}
 
 
 def test_what_is_judged_stays_between_its_marks() -> None:

@@ -19,6 +19,8 @@ def js(**content: object) -> str:
 class ByLength:
     """A judge that prefers the longer answer, in either place."""
 
+    name = "by length"
+
     def prefer(self, rubric: str, question: str, first: str, second: str) -> Preference | None:
         """The longer one."""
         if len(first) == len(second):

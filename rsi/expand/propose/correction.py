@@ -7,6 +7,8 @@ from rsi.expand.material import Material, Want
 from rsi.expand.runs import Corrected
 from rsi.records import ChatMessage, Task
 from rsi.tasks.bank import task
+from rsi.tasks.refused import Reason
+from rsi.tasks.screen import Objection
 
 
 def corrections(material: Material, want: Want) -> Iterator[Task]:
@@ -15,11 +17,21 @@ def corrections(material: Material, want: Want) -> Iterator[Task]:
     A correction to a role that the harness does not have makes no task. A trace that was routed right makes one that
     keeps it so, and covers no mode.
     """
-    known = set(material.roles)
+    yield from (one for one in _told(material) if one.expected in material.roles)
+
+
+def strangers(material: Material) -> Iterator[tuple[Task, Objection]]:
+    """The tasks that corrections to roles would make which the harness does not have."""
+    known = ", ".join(material.roles)
+    for one in _told(material):
+        if one.expected not in material.roles:
+            yield one, Objection(Reason.UNKNOWN_LABEL, f"{one.expected[:60]}; the harness has {known}")
+
+
+def _told(material: Material) -> Iterator[Task]:
     found: dict[tuple[str, str], list[Corrected]] = {}
     for one in material.corrected:
-        if one.correction in known:
-            found.setdefault((one.request, one.correction), []).append(one)
+        found.setdefault((one.request, one.correction), []).append(one)
     for (request, correction), group in sorted(found.items()):
         covered = sorted(
             mode

@@ -1,0 +1,208 @@
+"""Measuring versions on fresh tasks: counts with intervals, and each version against the first, task by task."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rsi.commands.say import Json, as_json, line, table
+from rsi.errors import ContractError
+from rsi.record import Record
+from rsi.records import Pool
+from rsi.report.progress import TerminalProgress
+from rsi.settings import Deployment, Home
+
+if TYPE_CHECKING:
+    from rsi.gate.measure import Paired, Share
+    from rsi.records import Outcome, Task, WorldTask
+
+
+class Tasks(Record):
+    """Which tasks."""
+
+    environment: str | None
+    count: int
+    seed: int
+    pool: Pool
+    bfcl: str | None
+    half: str
+    max_tokens: int | None
+    """Of a written answer."""
+
+
+def measure(
+    versions: Annotated[
+        list[str], typer.Argument(help="Beginnings of digests; the later ones are compared with the first.")
+    ],
+    environment: Annotated[
+        str | None, typer.Option(help="A world whose generator makes the tasks, for instance desk.")
+    ] = None,
+    tasks: Annotated[int, typer.Option(min=1, help="Tasks that it makes.")] = 300,
+    seed: Annotated[int, typer.Option(help="Of the tasks, and of what is drawn in each.")] = 1,
+    pool: Annotated[Pool, typer.Option(help="Which of its tasks.")] = Pool.HELD_OUT,
+    bfcl: Annotated[
+        str | None, typer.Option(help="In its place a BFCL file, for instance live_simple.")
+    ] = None,
+    half: Annotated[str, typer.Option(help="Of the file: suite (held out) or bank (training).")] = "suite",
+    role: Annotated[str, typer.Option(help="The specialist whose adapter answers.")] = "L1",
+    temperature: Annotated[
+        float | None, typer.Option(min=0, help="In place of the harness's; 0 takes the likeliest token.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Of a BFCL answer; the harness's cap by default.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write every task's outcomes there, as JSON.")] = None,
+    json: Json = False,
+) -> None:
+    """How often versions are right on tasks that they were not trained on. No verdict is made, and nothing kept."""
+    from rsi.gate.measure import Paired, Share
+    from rsi.registry.versions import find
+
+    if (environment is None) == (bfcl is None):
+        raise ContractError("say either --environment or --bfcl")
+    home = Home.find()
+    names = [find(home, one) for one in versions]
+    what = Tasks(
+        environment=environment,
+        count=tasks,
+        seed=seed,
+        pool=pool,
+        bfcl=bfcl,
+        half=half,
+        max_tokens=max_tokens,
+    )
+    items = _tasks(what)
+    found = _outcomes(home, names, role, items, what, temperature)
+    first = found[names[0]]
+    shares = {name: Share.of(outcomes) for name, outcomes in found.items()}
+    pairs = {name: Paired.of(first, found[name]) for name in names[1:]}
+    levels = {name: _levels(items, outcomes) for name, outcomes in found.items()}
+    report = {
+        "tasks": what.model_dump(mode="json"),
+        "role": role,
+        "temperature": temperature,
+        "versions": {
+            name: {
+                **_plain(shares[name]),
+                "levels": levels[name],
+                "outcomes": dict(sorted(Counter(one.kind.value for one in found[name]).items())),
+            }
+            for name in names
+        },
+        "against_first": {name: _plain(one) for name, one in pairs.items()},
+    }
+    if out is not None:
+        _write(out, report, items, found)
+    if json:
+        as_json(report)
+        return
+    columns = ["version", "right", "tasks", "share", "95%", *(f"level {one}" for one in levels[names[0]])]
+    table(
+        columns,
+        [
+            [
+                name[:12],
+                share.right,
+                share.tasks,
+                f"{share.right / share.tasks:.1%}",
+                f"{share.interval.low:.1%} to {share.interval.high:.1%}",
+                *(f"{right} of {count}" for right, count in levels[name].values()),
+            ]
+            for name, share in shares.items()
+        ],
+    )
+    for name, one in pairs.items():
+        line(
+            f"{name[:12]} against {names[0][:12]}: {one.wins} tasks won, {one.losses} lost, difference "
+            f"{100 * one.difference:+.1f} points, 95% interval {100 * one.interval.low:+.1f} to "
+            f"{100 * one.interval.high:+.1f}, mid-p {one.mid_p:.2g}"
+        )
+
+
+def _plain(counts: "Share | Paired") -> dict[str, object]:
+    return {**counts._asdict(), "interval": list(counts.interval)}
+
+
+def _tasks(what: Tasks) -> "Sequence[WorldTask | Task]":
+    if what.environment is not None:
+        from rsi.environments import kind
+
+        return kind(what.environment).tasks(what.count, what.seed, what.pool)
+    from rsi.tasks.bfcl import halves, task_of
+
+    found = halves(str(what.bfcl))
+    parts = {"suite": found.suite, "bank": found.bank}
+    if what.half not in parts:
+        raise ContractError(f"--half {what.half!r} is none of {', '.join(parts)}")
+    return [task_of(one) for one in parts[what.half]][: what.count]
+
+
+def _outcomes(
+    home: Home,
+    names: Sequence[str],
+    role: str,
+    items: "Sequence[WorldTask | Task]",
+    what: Tasks,
+    temperature: float | None,
+) -> "dict[str, list[Outcome]]":
+    """What each version made of the tasks, one version after the other."""
+    from rsi.engine.chat import Dialogue
+    from rsi.engine.weights import read_tokenizer
+    from rsi.gate.measure import Contender, asked, played
+    from rsi.harness import hcp
+    from rsi.records import Task, WorldTask
+    from rsi.registry import adapters
+    from rsi.registry.versions import load
+    from rsi.world import real
+
+    world = real(Deployment.read(home.deployment_file), TerminalProgress())
+    engine, base = world.engine(), world.base()
+    dialogue = Dialogue(read_tokenizer(base.folder))
+    found: dict[str, list[Outcome]] = {}
+    for name in names:
+        version = load(home, name)
+        adapter = version.adapters.get(role)
+        if adapter is not None:
+            adapters.admit(home, adapter, base.digest, adapters.shapes(base.folder))
+            engine.load(adapter, adapters.folder(home, adapter))
+        harness = hcp.load(home.harnesses, version.harness)
+        contender = Contender(adapter, harness, what.max_tokens or harness.sampling.max_tokens, temperature)
+        played_ones = [one for one in items if isinstance(one, WorldTask)]
+        asked_ones = [one for one in items if isinstance(one, Task)]
+        found[name] = (
+            played(engine, dialogue, contender, played_ones, what.seed, world.progress)
+            if played_ones
+            else asked(engine, contender, asked_ones, what.seed, world.progress)
+        )
+    return found
+
+
+def _levels(items: "Sequence[WorldTask | Task]", outcomes: "Sequence[Outcome]") -> dict[str, tuple[int, int]]:
+    """Level of a world's tasks -> how many were right, of how many; empty for other tasks."""
+    from rsi.records import WorldTask
+
+    found: dict[str, tuple[int, int]] = {}
+    for item, outcome in zip(items, outcomes, strict=True):
+        if isinstance(item, WorldTask):
+            right, count = found.get(str(item.level), (0, 0))
+            found[str(item.level)] = (right + (outcome.score == 1.0), count + 1)
+    return dict(sorted(found.items()))
+
+
+def _write(
+    out: Path,
+    report: Mapping[str, object],
+    items: "Sequence[WorldTask | Task]",
+    found: "Mapping[str, Sequence[Outcome]]",
+) -> None:
+    from rsi.ids import canonical
+    from rsi.store.files import write_whole
+
+    rows = []
+    for at, item in enumerate(items):
+        told = {name: outcomes[at] for name, outcomes in found.items()}
+        scores = {name: one.kind.value if one.score is None else one.score for name, one in told.items()}
+        rows.append({"task": item.task_id, **scores})
+    write_whole(out, canonical({**report, "items": rows}))

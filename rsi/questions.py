@@ -1,0 +1,102 @@
+"""Questions to the gate as the ledger has them: fixed before the first item is asked, and settled by a certificate.
+
+A record of kind `ask` stands for each time that a question is begun, one of kind `verdict` for what it found.
+"""
+
+from rsi.record import Record
+from rsi.records import Judgement
+
+
+class Registration(Record):
+    """All that decides what a question to the gate means, fixed before the first item is asked."""
+
+    contract: str
+    contract_digest: str
+    target: str
+    """Digest of the target suite, whose items the budget is about."""
+    suites: dict[str, str]
+    """Suite name -> digest."""
+    items: str
+    """Digest over the ids of the target's items, sorted."""
+    champion: str
+    candidate: str
+    anchor: str | None
+
+    @property
+    def seed(self) -> int:
+        """Of everything that is drawn for this question: 32 bits of its digest."""
+        return int(self.digest[:8], 16)
+
+
+class Allowance(Record):
+    """What one question may spend, and what was spent before it."""
+
+    question: int
+    """Its number on these items, from 1."""
+    start: int
+    """How often it is begun, this time included."""
+    alpha: float
+    spent: float
+    """By the questions before it."""
+    accepts: int
+    """Passes before it."""
+
+
+class Certificate(Record):
+    """What a verdict rests on and what it cost, in the ledger before anyone is asked."""
+
+    verdict: str
+    registration: str
+    """Digest of what was fixed beforehand."""
+    judgement: Judgement
+    contract: str
+    contract_digest: str
+    suites: dict[str, str]
+    """Suite name -> digest."""
+    scorecard: str
+    champion: str
+    candidate: str
+    anchor: str | None
+    question: int
+    """Which one to the target's items it was, from 1."""
+    n: int
+    """Items of the target with both answers taken into account."""
+    b: int
+    """Right with the candidate alone."""
+    c: int
+    """Right with the champion alone."""
+    clusters: int
+    test: str
+    p: float | None
+    """One-sided p of the gain; null where nothing was asked."""
+    capital: float | None
+    """Natural logarithm of the capital that a bet against no gain would have made; null with clusters."""
+    alpha: float
+    """What this question spent."""
+    spent: float
+    """Spent on these items so far, this question included."""
+    left: float | None
+    """Of the contract's alpha; null where it sets none over nights."""
+    questions_left: int | None
+    accepts_left: int | None
+    """Passes until reused items are retired; null where they are not counted."""
+    seed: int
+
+
+class Bounds(Record):
+    """What a contract allows on its target's items, as the record of a question repeats it."""
+
+    questions: int
+    starts: int
+    accepts: int | None
+    alpha: float
+
+
+class Ask(Record):
+    """What the ledger says of a question that is begun: its record's body."""
+
+    registration: Registration
+    allowance: Allowance
+    bounds: Bounds | None
+    """Null where the contract sets no budget."""
+    seed: int

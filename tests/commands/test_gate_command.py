@@ -1,0 +1,28 @@
+"""`rsi gate`: the simulation beside the stage."""
+
+import orjson
+import pytest
+
+from tests.commands.spoken import Terminal
+
+
+def test_the_simulation_prints_errors_power_and_saving(terminal: Terminal) -> None:
+    """For a person and for a program, without a home."""
+    said = terminal.ok("gate", "simulate", "--gates", "10", "--runs", "10", "--seed", "3")
+    told = orjson.loads(
+        terminal.ok("gate", "simulate", "--gates", "10", "--runs", "10", "--seed", "3", "--json")
+    )
+
+    assert "same items, only pass or not seen, 200 nights" in said and "power at +2" in said
+    assert [one["alpha"] for one in told["errors"]] == [0.05] * 8 + [None]
+    assert {"seed", "errors", "power", "power_simulated", "in_order", "plan"} == set(told)
+    assert [one["points"] for one in told["in_order"]] == [0.0, 0.02, 0.04, 0.08]
+
+
+@pytest.mark.parametrize("arguments", [("gate", "--help"), ("gate", "simulate", "--help")])
+def test_both_explain_themselves(terminal: Terminal, arguments: tuple[str, ...]) -> None:
+    """The stage takes a candidate, the simulation a seed."""
+    said = terminal.ok(*arguments)
+
+    assert ("--candidate" in said) == (len(arguments) == 2)
+    assert ("--seed" in said) == (len(arguments) == 3)

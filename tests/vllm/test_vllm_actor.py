@@ -150,7 +150,7 @@ def test_an_adapter_with_wrong_module_names_is_caught(home, smollm, tmp_path, ur
     engine.unload("right")
 
     harness = router()
-    prompts = [harness.route_prompt((ChatMessage(role="user", content=texts[0]),)) for texts in REQUESTS.values()]
+    prompts = [harness.route_prompt((ChatMessage(role="user", content=REQUESTS["L1"][0]),))]
     engine.load("right", right)
     measured = engine.choose(prompts, harness.words, "right")
     engine.unload("right")
@@ -171,7 +171,7 @@ def test_an_adapter_with_wrong_module_names_is_caught(home, smollm, tmp_path, ur
         for file in made.iterdir():
             (folder / file.name).write_bytes(file.read_bytes())
 
-    place = submit(home, tiny_job(home, smollm, actor=url, **FEW))
+    place = submit(home, tiny_job(home, smollm, actor=url, **{**FEW, "prompts": 2, "samples": 4}))
     monkeypatch.setattr(learner, "export", misnamed)
     with pytest.raises(RefusedError, match="does not act: the actor answers as the base would") as caught:
         work(place, smollm, silent)

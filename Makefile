@@ -43,6 +43,7 @@ bench: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_screens
 	$(BIN)/python -m tests.benchmarks.bench_discover
 	$(BIN)/python -m tests.benchmarks.bench_desk
+	$(BIN)/python -m tests.benchmarks.bench_grpo
 
 check: $(READY)
 	$(BIN)/ruff check rsi flows dashboards tests

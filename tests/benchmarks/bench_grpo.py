@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -31,9 +31,9 @@ from rsi.registry.adapters import TARGETS
 from rsi.settings import PROJECT, Update
 from rsi.update import learner
 from rsi.update.actor import Actor
-from rsi.update.practice import Groups
+from rsi.update.practice import Groups, Rollout
+from rsi.update.responses import Responses
 from rsi.update.step import take
-from rsi.update.worlds import DrawnEpisodes, Rolled
 from tests.benchmarks.trl_same import PYTHON, ask, compare, trl_python
 
 WAYS = ("response", "full", "trl_checkpointed", "trl_rows_of_one", "trl")
@@ -85,16 +85,13 @@ class Group:
         """Every answer is as long."""
         return self._asked.answer
 
-    def draw(self, tasks: Sequence[Task], step: int) -> DrawnEpisodes:
+    def draw(self, tasks: Sequence[Task], step: int, again: int = 0) -> "Answers":
         """The group."""
         adapter = self._actor.follow(self._model, "base")
         prompts = [self._asked.tokens] * self._asked.samples
         seeds = [step * self._asked.samples + row for row in range(self._asked.samples)]
         said = self._actor.generate_tokens(prompts, adapter, self._asked.answer, 1.0, seeds)
-        rolled = [
-            Rolled(tuple(self._asked.tokens), one.token_ids, (True,) * len(one.token_ids), one.logprobs)
-            for one in said
-        ]
+        rows = [(tuple(self._asked.tokens), one.token_ids) for one in said]
         groups = Groups(
             rewards=torch.tensor([[len(set(one.token_ids)) / len(one.token_ids) for one in said]]),
             actor=torch.tensor([one.logprobs for one in said]),
@@ -102,11 +99,27 @@ class Group:
             outcomes=Counter({OutcomeKind.SCORED: len(said)}),
             facts={},
         )
-        return DrawnEpisodes(self._model.decoder, self._settings, rolled, groups)
+        whole = self._settings.whole_prompt
+        return Answers(groups, Responses(self._model.decoder, rows, whole_prompt=whole))
 
-    def show(self, tasks: Sequence[Task]) -> DrawnEpisodes:
+    def show(self, tasks: Sequence[Task]) -> "Answers":
         """There is no right answer."""
         raise NotImplementedError
+
+
+class Answers(NamedTuple):
+    """`rsi.update.practice.Drawn` of the group."""
+
+    groups: Groups
+    responses: Responses
+
+    def rollouts(self) -> Iterator[Rollout]:
+        """Nobody reads them."""
+        return iter(())
+
+    def score(self, rows: Sequence[int]) -> Iterator[tuple[list[int], torch.Tensor]]:
+        """Log-probs of the answers."""
+        return self.responses.score(rows)
 
 
 def ours(asked: Asked, whole: bool) -> Spent:

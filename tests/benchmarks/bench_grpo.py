@@ -13,8 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -26,15 +25,18 @@ from rsi import assets
 from rsi.algorithm import Correction
 from rsi.engine.local import LocalEngine
 from rsi.engine.weights import read_base
-from rsi.records import OutcomeKind, Task
+from rsi.ports import Prompt
+from rsi.records import ChatMessage, Task
 from rsi.registry.adapters import TARGETS
 from rsi.settings import PROJECT, Update
+from rsi.tasks import bank
 from rsi.update import learner
 from rsi.update.actor import Actor
-from rsi.update.practice import Groups, Rollout
-from rsi.update.responses import Responses
+from rsi.update.course import Rota
 from rsi.update.step import take
+from rsi.update.written import DrawnAnswers, Written
 from tests.benchmarks.trl_same import PYTHON, ask, compare, trl_python
+from tests.made import router
 
 WAYS = ("response", "full", "trl_checkpointed", "trl_rows_of_one", "trl")
 """What is measured; `trl_rows_of_one` is TRL with one answer a micro-batch, its own way to bound memory."""
@@ -74,52 +76,25 @@ class Endless(LocalEngine):
         self._eos = ()
 
 
-class Group:
-    """`rsi.update.practice.Practice` of one prompt; the reward is the share of an answer's tokens that differ."""
+class Opening(NamedTuple):
+    """`rsi.ports.Dialogue` that opens with the one prompt."""
 
-    def __init__(self, asked: Asked, model: learner.Learner, actor: Actor, settings: Update) -> None:
-        self._asked, self._model, self._actor, self._settings = asked, model, actor, settings
+    tokens: tuple[int, ...]
 
-    @property
-    def longest(self) -> int:
-        """Every answer is as long."""
-        return self._asked.answer
+    def opening(self, _: Prompt) -> tuple[int, ...]:
+        """The prompt."""
+        return self.tokens
 
-    def draw(self, tasks: Sequence[Task], step: int, again: int = 0) -> "Answers":
+
+class Group(Written):
+    """Written answers; the reward is the share of an answer's tokens that differ, so that every group has a signal."""
+
+    def draw(self, tasks: Sequence[Task], step: int, again: int = 0) -> DrawnAnswers:
         """The group."""
-        adapter = self._actor.follow(self._model, "base")
-        prompts = [self._asked.tokens] * self._asked.samples
-        seeds = [step * self._asked.samples + row for row in range(self._asked.samples)]
-        said = self._actor.generate_tokens(prompts, adapter, self._asked.answer, 1.0, seeds)
-        rows = [(tuple(self._asked.tokens), one.token_ids) for one in said]
-        groups = Groups(
-            rewards=torch.tensor([[len(set(one.token_ids)) / len(one.token_ids) for one in said]]),
-            actor=torch.tensor([one.logprobs for one in said]),
-            mask=torch.ones(len(said), self._asked.answer),
-            outcomes=Counter({OutcomeKind.SCORED: len(said)}),
-            facts={},
-        )
-        whole = self._settings.whole_prompt
-        return Answers(groups, Responses(self._model.decoder, rows, whole_prompt=whole))
-
-    def show(self, tasks: Sequence[Task]) -> "Answers":
-        """There is no right answer."""
-        raise NotImplementedError
-
-
-class Answers(NamedTuple):
-    """`rsi.update.practice.Drawn` of the group."""
-
-    groups: Groups
-    responses: Responses
-
-    def rollouts(self) -> Iterator[Rollout]:
-        """Nobody reads them."""
-        return iter(())
-
-    def score(self, rows: Sequence[int]) -> Iterator[tuple[list[int], torch.Tensor]]:
-        """Log-probs of the answers."""
-        return self.responses.score(rows)
+        drawn = super().draw(tasks, step, again)
+        rewards = [len(set(one.response)) / len(one.response) for one in drawn.rollouts()]
+        drawn.groups = drawn.groups._replace(rewards=torch.tensor([rewards]))
+        return drawn
 
 
 def ours(asked: Asked, whole: bool) -> Spent:
@@ -131,17 +106,21 @@ def ours(asked: Asked, whole: bool) -> Spent:
         samples=asked.samples,
         rank=asked.rank,
         alpha=2 * asked.rank,
+        answer_tokens=asked.answer,
         whole_prompt=whole,
         correction=Correction(),
     )
     base = Path(asked.base)
     model = learner.build(Path(), read_base(base)[0], settings, None, ())
+    task = bank.task("answer", (ChatMessage(role="user", content="."),), "exact", ".", None, (), "correction")
+    order = Rota([task], 0)
     spent = list[tuple[float, float]]()
     with tempfile.TemporaryDirectory() as place:
-        practice = Group(asked, model, Actor(Endless(base, "base"), Path(place)), settings)
+        actor = Actor(Endless(base, "base"), Path(place))
+        practice = Group(model, actor, Opening(tuple(asked.tokens)), router(), settings, "base")
         for step in range(asked.steps):
             begun = time.monotonic(), time.process_time()
-            row = take(model, practice, settings, (), step)
+            row = take(model, practice, settings, order, step)
             spent.append((time.monotonic() - begun[0], time.process_time() - begun[1]))
             assert row["live"] == 1 and row["gradient_norm"] > 0
     walls, cpus = zip(*spent, strict=True)

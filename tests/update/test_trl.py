@@ -5,7 +5,9 @@ import pytest
 
 from rsi.errors import ContractError, TransientError
 from rsi.ports import silent
+from rsi.records import ChatMessage, OutcomeKind
 from rsi.registry import adapters
+from rsi.tasks import bank
 from rsi.update.backends import BACKENDS, backend, trl
 from rsi.update.job import Reason, collect, done, submit
 from rsi.update.worker import work
@@ -34,19 +36,37 @@ def test_full_back_propagation_is_what_trl_does(tiny_base, tmp_path):
         assert one.clipped > 0
 
 
+def letters(home, tiny_base, **settings):
+    """A job whose answers must hold a small letter: at random some do."""
+    job = tiny_job(home, tiny_base, answer_tokens=4, **{**PLAIN, **settings})
+    asked = [
+        bank.task(
+            "answer",
+            (ChatMessage(role="user", content=f"say {word}"),),
+            "regex",
+            '{"pattern": "(?s).*[a-z].*", "example": "a"}',
+            None,
+            (),
+            "correction",
+        )
+        for word in ("one", "two", "three", "four")
+    ]
+    return job.model_copy(update={"bank": bank.freeze(home, "letters", asked), "hop": "answer"})
+
+
 @needs_trl
 def test_trl_works_on_a_job_and_leaves_what_ours_does(home, tiny_base):
     """Log, adapter and marker; the adapter is admitted, and nothing else stays in the folder."""
-    job = tiny_job(home, tiny_base, steps=12, samples=16, learning_rate=0.03, **PLAIN)
-    place = submit(home, job)
+    place = submit(home, letters(home, tiny_base, steps=4, prompts=2, learning_rate=0.03))
 
     end = work(place, tiny_base, silent)
     collect(home, place, end)
 
     rows = [orjson.loads(line) for line in (place / "metrics.jsonl").read_bytes().splitlines()]
-    assert [row["step"] for row in rows] == list(range(1, 13))
-    assert all(row["live"] + row["skipped"] == 4 for row in rows)
-    assert (end.reason, end.steps, done(place)) == (Reason.STEPS, 12, end)
+    assert [row["step"] for row in rows] == [1, 2, 3, 4]
+    assert all(row["live"] + row["skipped"] == 2 for row in rows)
+    assert all(sum(row[f"outcome_{kind.value}"] for kind in OutcomeKind) == 16 for row in rows)
+    assert (end.reason, end.steps, done(place)) == (Reason.STEPS, 4, end)
     assert end.adapter is not None
     assert adapters.admit(home, end.adapter, base_digest(tiny_base), adapters.shapes(tiny_base)).rank == 4
     assert not (place / trl.WEIGHTS).exists()

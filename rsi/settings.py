@@ -261,6 +261,7 @@ class Update(_Section):
 
     algorithm: Algorithm = Algorithm.GRPO
     backend: Backend = Backend.LOCAL
+    """Which trainer works on the job: `rsi.update.backends`."""
     actor: str = Field(LOCAL, pattern=r"^(local|https?://\S+)$")
     """Who samples: `local`, or the URL of a vLLM server that serves the same base and reads the job's folder."""
     steps: int = Field(160, ge=1)

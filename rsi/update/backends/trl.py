@@ -14,6 +14,7 @@ import shutil
 import subprocess
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from rsi import faults
@@ -46,7 +47,7 @@ def train(place: Path, job: Job, base: Path, progress: Progress, clock: Clock) -
     """
     _check(job)
     jobs.tasks(place, job)
-    shutil.rmtree(place / WEIGHTS, ignore_errors=True)
+    _clear(place)
     log.cut(place / "metrics.jsonl", 0)
     for _ in _lines(_python(), place, base):
         rows = log.rows(place / "metrics.jsonl")
@@ -62,8 +63,14 @@ def train(place: Path, job: Job, base: Path, progress: Progress, clock: Clock) -
     skipped = sum(int(row["skipped"]) for row in rows)
     end = Done(adapter=name, steps=len(rows), skipped=skipped, ended=stop.words, reason=stop.reason)
     jobs.finish(place, end)
-    shutil.rmtree(place / WEIGHTS, ignore_errors=True)
+    _clear(place)
     return end
+
+
+def _clear(place: Path) -> None:
+    """Take away what TRL left."""
+    with suppress(OSError):
+        shutil.rmtree(place / WEIGHTS)
 
 
 def _check(job: Job) -> None:

@@ -216,11 +216,11 @@ def collect(home: Home, place: Path, end: Done) -> None:
                 shutil.copyfile(place / "adapter" / file, target / file)
             found = adapters.name_of(target)
         except (FileNotFoundError, ValidationError) as error:
-            raise IntegrityError(f"job {place.name[:12]} left no whole adapter in {place / 'adapter'}: {error}") from None
+            raise IntegrityError(f"{place / 'adapter'} is no whole adapter: {error}") from None
         if found != name:
             raise IntegrityError(
-                f"job {place.name[:12]} names adapter {name[:80]}, and {place / 'adapter'} holds {found}; remove the job's "
-                "folder and train again"
+                f"{place / 'adapter'} is adapter {found}, and the job names {name[:80]}; remove the job's folder "
+                "and train again"
             )
 
     publish_folder(adapters.folder(home, name), fill)

@@ -112,7 +112,9 @@ def bank_make(
     deployment = Deployment.read(home.deployment_file)
     if (environment is None) == (bfcl is None):
         raise ContractError("say either --environment or --bfcl")
-    proposals = _of_world(environment, count, seed, pool, levels or ()) if environment else _of_bfcl(str(bfcl))
+    proposals = (
+        _of_world(environment, count, seed, pool, levels or ()) if environment else _of_bfcl(str(bfcl))
+    )
     known = heldout.read(contracts_dir())
     rules = Rules(licences=frozenset(deployment.expand.licences), verifiers=judging(deployment))
     passed = screen(proposals, Index(known.items, deployment.expand.overlap), rules)
@@ -126,9 +128,7 @@ def bank_make(
     )
 
 
-def _of_world(
-    environment: str, count: int, seed: int, pool: Pool, levels: Collection[int]
-) -> "list[Task]":
+def _of_world(environment: str, count: int, seed: int, pool: Pool, levels: Collection[int]) -> "list[Task]":
     from rsi.environments import kind
     from rsi.tasks.worlds import task_of
 

@@ -18,7 +18,7 @@ POLL_S = 2.0
 """How often new runs are looked for."""
 
 
-def serve(home: Home, deployment: Deployment, paused: bool, gpu: str) -> None:
+def serve(home: Home, deployment: Deployment, paused: bool, gpu: str | None) -> None:
     """Serve until a signal; `paused` shows the schedule but does not follow it, `gpu` is a `flows.workers.Kind`."""
     from prefect import serve as serve_deployments
     from prefect.schedules import Cron
@@ -30,7 +30,7 @@ def serve(home: Home, deployment: Deployment, paused: bool, gpu: str) -> None:
     from flows.stages import STAGES
 
     automations.ensure()
-    workers.ensure(workers.Kind(gpu))
+    workers.ensure(workers.Kind(gpu) if gpu else None)
     where = {"home": str(home.root)}
     module = EntrypointType.MODULE_PATH
     schedule = Cron(deployment.night.schedule, timezone="UTC", active=not paused)
@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--home", type=Path, help="folder of the deployment (RSI_HOME)")
     parser.add_argument("--paused", action="store_true", help="do not follow the schedule")
     parser.add_argument(
-        "--gpu", choices=("docker", "kubernetes", "process"), default="docker", help="what workers of rsi-gpu start"
+        "--gpu", choices=("docker", "kubernetes", "process"), help="what rsi-gpu starts; docker where it is new"
     )
     asked = parser.parse_args()
     home = Home.find(asked.home)

@@ -16,7 +16,15 @@ from prefect.exceptions import ObjectNotFound, PrefectException, TerminationSign
 from prefect.logging import get_run_logger
 from prefect.states import Cancelling
 
-from rsi.errors import ContractError, IntegrityError, QuietError, RefusedError, RsiError, TransientError
+from rsi.errors import (
+    BusyError,
+    ContractError,
+    IntegrityError,
+    QuietError,
+    RefusedError,
+    RsiError,
+    TransientError,
+)
 from rsi.ids import digest
 from rsi.ports import Progress
 from rsi.report.progress import heard
@@ -26,7 +34,11 @@ from rsi.update.job import done, read
 EVERY_S = 2.0
 AWAY_S = 900.0
 """How long the server may be away before a night stops following; the job goes on all the same."""
-ERRORS = {one.__name__: one for one in (ContractError, IntegrityError, QuietError, RefusedError, TransientError)}
+ERRORS = {
+    one.__name__: one
+    for one in (BusyError, ContractError, IntegrityError, QuietError, RefusedError, TransientError)
+}
+"""What a run's failed state may be named by (`flows.job`)."""
 
 
 @dataclass(frozen=True)
@@ -91,19 +103,22 @@ def follow(run: UUID, progress: Progress) -> State[None]:
     Raises:
         TransientError: the server is away.
     """
-    heard_at = time.monotonic()
-    while True:
-        try:
-            with get_client(sync_client=True) as client:
+    heard_at, waits = time.monotonic(), False
+    with get_client(sync_client=True) as client:
+        while True:
+            try:
                 state = client.read_flow_run(run).state
                 if state is not None and state.is_final():
                     return state
+                if (state is not None and state.is_scheduled()) or waits:
+                    waits = state is not None and state.is_scheduled()
+                    progress("worker", 0 if waits else 1, 1, "waiting for one" if waits else "at work")
                 _relay(client, run, progress)
-            heard_at = time.monotonic()
-        except (httpx.HTTPError, PrefectException) as error:
-            if time.monotonic() - heard_at > AWAY_S:
-                raise TransientError(f"Prefect is away; run {run} may still be at work: {error}") from None
-        time.sleep(EVERY_S)
+                heard_at = time.monotonic()
+            except (httpx.HTTPError, PrefectException) as error:
+                if time.monotonic() - heard_at > AWAY_S:
+                    raise TransientError(f"Prefect is away; run {run} may still be at work: {error}") from None
+            time.sleep(EVERY_S)
 
 
 def _relay(client: SyncPrefectClient, run: UUID, progress: Progress) -> None:

@@ -41,16 +41,16 @@ class Pool(NamedTuple):
         return found
 
 
-def pools(gpu: Kind = Kind.DOCKER) -> tuple[Pool, Pool]:
-    """``rsi-cpu``, whose jobs are processes, and ``rsi-gpu``, whose jobs are containers."""
-    return Pool("rsi-cpu", Kind.PROCESS), Pool("rsi-gpu", gpu)
+def pools(gpu: Kind | None = None) -> tuple[Pool, Pool]:
+    """``rsi-cpu``, whose jobs are processes, and ``rsi-gpu``, whose jobs are containers where nothing else is said."""
+    return Pool("rsi-cpu", Kind.PROCESS), Pool("rsi-gpu", gpu or Kind.DOCKER)
 
 
-def ensure(gpu: Kind = Kind.DOCKER) -> None:
+def ensure(gpu: Kind | None = None) -> None:
     """Make the pools that are missing, and the deployment ``job/<pool>`` of each.
 
     Raises:
-        ContractError: a pool of that name has jobs of another kind.
+        ContractError: ``rsi-gpu`` is there, and its jobs are of another kind than `gpu`.
     """
     for pool in pools(gpu):
         with get_client(sync_client=True) as client:
@@ -59,9 +59,9 @@ def ensure(gpu: Kind = Kind.DOCKER) -> None:
             except ObjectNotFound:
                 made = WorkPoolCreate(name=pool.name, type=pool.kind.value, base_job_template=pool.template)
                 there = client.create_work_pool(made)
-        if there.type != pool.kind.value:
+        if gpu is not None and there.type != pool.kind.value:
             raise ContractError(
-                f"work pool {pool.name} is of type {there.type}, not {pool.kind.value}; name its type with --gpu, or "
+                f"work pool {pool.name} is of type {there.type}, not {pool.kind.value}; leave out --gpu to keep it, or "
                 f"remove it: prefect work-pool delete {pool.name}"
             )
         job.to_deployment(

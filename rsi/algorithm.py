@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from pydantic import Field, model_validator
+from pydantic import AwareDatetime, Field, model_validator
 
 from rsi.records import Record
 
@@ -53,6 +53,8 @@ class Objective(Record):
     clip_low: float = Field(0.2, gt=0, lt=1)
     clip_high: float = Field(0.2, gt=0)
     """Ratios count between 1 - `clip_low` and 1 + `clip_high`."""
+    kl: float = Field(0.0, ge=0)
+    """What a nat a token away from the base, which has no adapter, costs; 0 does not look at the base."""
 
 
 class Rule(StrEnum):
@@ -86,6 +88,26 @@ class Correction(Record):
         return self
 
 
+class Curriculum(Record):
+    """Difficulty pools: which tasks are asked more often, by how often they are solved."""
+
+    share: float = Field(0.0, ge=0, le=1)
+    """Share of the prompts that are drawn from tasks solved now and then, or never tried; the rest from the others.
+    0 asks all tasks in turn."""
+    low: float = Field(0.1, ge=0, lt=1)
+    """Mean reward below which a task is too hard to teach."""
+    high: float = Field(0.9, gt=0, le=1)
+    """Mean reward above which it is too easy."""
+    memory: float = Field(0.7, ge=0, lt=1)
+    """What the rate so far weighs against that of a new group."""
+
+    @model_validator(mode="after")
+    def _is_a_range(self) -> "Curriculum":
+        if self.low >= self.high:
+            raise ValueError(f"low = {self.low:g} must lie below high = {self.high:g}")
+        return self
+
+
 class Budget(Record):
     """What a job may use; null is no bound. The first that is used up ends it, and its adapter is kept."""
 
@@ -96,6 +118,8 @@ class Budget(Record):
     usd: float | None = Field(None, gt=0)
     usd_an_hour: float = Field(0.0, ge=0)
     """What an hour of the worker costs."""
+    until: AwareDatetime | None = None
+    """No step begins after this moment."""
 
 
 class Guard(Record):
@@ -105,7 +129,19 @@ class Guard(Record):
     entropy: float = Field(0.0, ge=0)
     """Least mean entropy (nats a token)."""
     repeated: float = Field(1.0, ge=0, le=1)
-    """Largest share of answers that repeat themselves."""
+    """Largest share of answers that repeat themselves: in a world, an episode that says one thing again and again, or
+    loops within an answer; of a closed set, the share of the answer that is given most."""
+    shortest: float = Field(0.0, ge=0)
+    """Least sampled tokens of an answer, on average."""
+    longest: float | None = Field(None, gt=0)
+    """Most of them."""
+    gradient: float | None = Field(None, gt=0)
+    """Largest norm of the gradient before it is clipped."""
+    judge_seconds: float = Field(10.0, gt=0)
+    """How long the verifier may take over one answer; a world's own rules hold there."""
+    stalled_seconds: float | None = Field(1800.0, gt=0)
+    """When nothing has moved for so long (no draw, no part of a backward pass, no step) the job is over, and so is the
+    process that works on it."""
 
 
 class Keep(Record):

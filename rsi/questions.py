@@ -68,7 +68,7 @@ class Certificate(Record):
     clusters: int
     test: str
     p: float | None
-    """One-sided p of the gain; null where nothing was asked."""
+    """One-sided p of the gain; null where nothing was asked, or asking stopped when the answer was known."""
     capital: float | None
     """Natural logarithm of the capital that a bet against no gain would have made; null with clusters."""
     alpha: float

@@ -248,6 +248,10 @@ class OutcomeKind(StrEnum):
     INVALID = "invalid"
 
 
+NOBODYS = (OutcomeKind.ERROR, OutcomeKind.INVALID)
+"""Outcomes that are not the answerer's fault: the machinery failed, or nobody could meet the expectation."""
+
+
 class Outcome(Record):
     """What a verifier says of one answer."""
 

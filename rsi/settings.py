@@ -15,7 +15,7 @@ from typing import Literal
 import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rsi.algorithm import Algorithm, Budget, Correction, Guard, Keep, Level, Objective, Rule
+from rsi.algorithm import Algorithm, Budget, Correction, Curriculum, Guard, Keep, Level, Objective, Rule
 from rsi.errors import ContractError
 from rsi.ids import Digest, digest
 from rsi.intake import Redaction, Splits, Traces
@@ -269,7 +269,12 @@ class Update(_Section):
     whole_prompt: bool = False
     """Whether gradients flow through the prompt as well; costs time and memory by its length."""
     retries: int = Field(1, ge=0, le=10)
-    """How often a rollout whose world crashed or hung is tried again, in a fresh world, before its group fails."""
+    """How often a rollout whose world crashed or hung is tried again, in a fresh world, before its group fails; and a
+    step whose actor did not answer, after a pause, before this run of the job ends."""
+    refill: int | None = Field(None, ge=0, le=10)
+    """How often a step draws the next tasks in place of groups without signal; null: once for tasks in worlds, never
+    for labels of a closed set, where a draw costs as much as what it would save."""
+    curriculum: Curriculum = Curriculum()
     objective: Objective = Objective()
     correction: Correction = Correction(rule=Rule.TOPR, level=Level.SEQUENCE)
     budget: Budget = Budget()

@@ -6,7 +6,7 @@ import pytest
 
 from rsi.errors import ContractError
 from rsi.intake import Kind, Redaction
-from rsi.settings import Deployment
+from rsi.settings import Deployment, Workers
 
 
 def test_redaction_is_on_for_all_kinds_and_the_raw_text(tmp_path: Path) -> None:
@@ -41,3 +41,9 @@ def test_an_unknown_kind_is_refused_with_its_place(tmp_path: Path) -> None:
 def test_redaction_does_not_change_what_a_night_does() -> None:
     """It happened when the traces came in."""
     assert Deployment(redaction=Redaction(enabled=False)).digest == Deployment().digest
+
+
+def test_where_jobs_are_worked_on_does_not_change_what_a_night_does() -> None:
+    """A night may be put into a pool, or taken out of it, between a kill and its resume."""
+    pooled = Workers(pool="rsi-gpu", store="s3://bucket/jobs")
+    assert Deployment(workers=pooled).digest == Deployment().digest

@@ -53,7 +53,7 @@ def simulate(
                     {
                         **one._asdict(),
                         "rate": one.hits / one.of,
-                        "interval": one.interval,
+                        "interval": list(one.interval),
                         "within": one.within,
                     }
                     for one in rates

@@ -190,11 +190,16 @@ def update(
         Path | None,
         typer.Option(help="With --bank: a TOML file with keys of [update], in place of the deployment's."),
     ] = None,
+    learn_from: Annotated[
+        str | None,
+        typer.Option(help="With --bank and --algorithm sft: show successes of this job; beginning of its digest."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Only the third stage: train a candidate; or make one on a bank of your own, or with another harness."""
     if bank is not None:
-        _train(bank, role, parent, [_of_file(settings), {"algorithm": algorithm, "steps": steps}], json)
+        said: list[Mapping[str, object]] = [_of_file(settings), {"algorithm": algorithm, "steps": steps}]
+        _train(bank, role, parent, said, learn_from, json)
         return
     if harness is None:
         _stage("update", night_name, json)
@@ -226,10 +231,16 @@ def _of_file(path: Path | None) -> dict[str, object]:
 
 
 def _train(
-    bank: str, role: str | None, parent: str | None, settings: Sequence[Mapping[str, object]], json: bool
+    bank: str,
+    role: str | None,
+    parent: str | None,
+    settings: Sequence[Mapping[str, object]],
+    learn_from: str | None,
+    json: bool,
 ) -> None:
     """Train on a bank; print the candidate. Of the settings, later ones stand in place of earlier ones."""
     from rsi.commands.bank import find
+    from rsi.commands.rollouts import finished
     from rsi.harness import hcp
     from rsi.registry import champion, versions
     from rsi.tasks import bank as banks
@@ -245,6 +256,7 @@ def _train(
         raise ContractError(f"--role {role!r} is none of the harness's roles: {', '.join(known.roles)}")
     name = Digest(find(home, bank))
     hop = Counter(one.hop for one in banks.load(home, name)).most_common(1)[0][0]
+    rollouts = finished(home, learn_from) if learn_from else None
     said = {key: value for some in settings for key, value in some.items() if value is not None}
     try:
         asked = Update.model_validate({**deployment.update.model_dump(), **said})
@@ -254,7 +266,7 @@ def _train(
             f"{'.'.join(map(str, first['loc']))} cannot be trained with: {first['msg']}"
         ) from None
     with hold(home.night_lock, f"training on {name[:12]}", world.clock.now().isoformat(timespec="seconds")):
-        candidate = train(home, deployment, world, Digest(before), name, role, hop, asked)
+        candidate = train(home, deployment, world, Digest(before), name, role, hop, asked, rollouts)
     if json:
         as_json({"candidate": candidate, "bank": name, "hop": hop, "role": role, "parent": before})
         return

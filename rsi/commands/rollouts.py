@@ -42,6 +42,20 @@ def rollouts(
             line(said)
 
 
+def finished(home: Home, start: str) -> Path:
+    """The file with all rollouts of a job that is complete, by the beginning of its digest.
+
+    Raises:
+        ContractError: there is no such job, or it has none.
+    """
+    from rsi.update.rollouts import FILE
+
+    path = _found(home, start) / FILE
+    if not path.exists():
+        raise ContractError(f"{path} is missing: the job is not complete, or it drew no rollouts")
+    return path
+
+
 def _found(home: Home, start: str) -> Path:
     places = [path.parent for path in home.jobs.glob(f"{start}*/job.json")]
     if start and len(places) > 1:

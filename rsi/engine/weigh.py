@@ -33,7 +33,10 @@ def weigh(
     Choices that share all but their last token share a request, so that labels of one token cost one a prompt.
     """
     starts = sorted({tuple(choice[:at]) for choice in choices for at in range(len(choice))})
-    after = {start: sorted({choice[len(start)] for choice in choices if _goes_on(choice, start)}) for start in starts}
+    after = {
+        start: sorted({choice[len(start)] for choice in choices if _goes_on(choice, start)})
+        for start in starts
+    }
     told = iter(
         engine.next_logprobs(
             [[*prompt, *start] for prompt in prompts for start in starts],

@@ -66,8 +66,10 @@ def certify(
         b=seen.wins,
         c=seen.losses,
         clusters=len(seen.sizes),
-        test=f"{'sign flips of clusters' if seen.clustered else 'McNemar'}, {tail.value}",
-        p=_short(tail.p(test)) if n else None,
+        test="capital, futility and last look, in order"
+        if contract.order
+        else f"{'sign flips of clusters' if seen.clustered else 'McNemar'}, {tail.value}",
+        p=_short(tail.p(test)) if n and not contract.order else None,
         capital=_short(capital),
         alpha=_rounded(allowance.alpha),
         spent=_rounded(spent),

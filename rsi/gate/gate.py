@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rsi import assets, faults
 from rsi.errors import ContractError, IntegrityError
+from rsi.gate import order
 from rsi.gate.baseline import baseline
 from rsi.gate.bench import unspoken
 from rsi.gate.budget import Account, Unrecorded
@@ -27,7 +28,7 @@ from rsi.harness.hcp import Harness
 from rsi.ids import canonical
 from rsi.ports import Dialogue, Engine, Progress, silent
 from rsi.questions import Certificate
-from rsi.records import BankManifest, ItemResult, Judgement, Modes, Record, Verdict, Version
+from rsi.records import BankManifest, Judgement, Modes, Record, Verdict, Version
 from rsi.report.card import card
 from rsi.report.evidence import Baseline, Evidence, MetricsRow
 from rsi.report.page import page
@@ -93,6 +94,8 @@ def gate(
     contract = read(contract_name, root)
     suites = {name: load(name, pin, root, resolve) for name, pin in contract.pins.items()}
     _check_anchor(contract, anchor)
+    order.check(contract, suites)
+    target_items = len(suites[contract.target.suite].items)
     account = account or Unrecorded()
     registration = register(contract, suites, champion, candidate, anchor)
     if contract.budget and (known := account.settled(registration)):
@@ -115,21 +118,19 @@ def gate(
             verifiers=verifiers,
         )
 
-    itself: tuple[ItemResult, ...] = ()
     if asked is suites:
         account.ask(contract, registration, allowance)
-    scorecard = put(asked, candidate, anchor)
-    if contract.noise and asked is suites:
-        results, third = scorecard.of(contract.target.suite), champion if anchor else None
-        itself = measure(
-            contract,
-            contract.noise,
-            suites,
-            results,
-            registration.seed,
-            lambda some: put(some, champion, third),
-        )
-    verdict = judge(contract, scorecard, night, role, allowance.alpha, first, itself)
+    scorecard = order.ask(
+        contract, asked, registration.seed, allowance.alpha, lambda some: put(some, candidate, anchor)
+    )
+    itself = measure(
+        contract,
+        asked,
+        scorecard.of(contract.target.suite),
+        registration.seed,
+        lambda some: put(some, champion, champion if anchor else None),
+    )
+    verdict = judge(contract, scorecard, night, role, allowance.alpha, first, itself, target_items)
     certificate = certify(contract, registration, allowance, scorecard, verdict)
     before, after = harness_of(champion.harness), harness_of(candidate.harness)
     evidence = Evidence(

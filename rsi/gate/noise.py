@@ -6,10 +6,10 @@ the target's items once more; a gain that is no larger than what it gains over i
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from random import Random
 
 from rsi.gate.clauses import NOTHING, Finding
 from rsi.gate.contract import Contract
+from rsi.gate.order import shuffled
 from rsi.gate.scorecard import Assume, Scorecard, paired
 from rsi.gate.suites import Suite
 from rsi.gate.terms import Noise
@@ -19,7 +19,6 @@ from rsi.report.words import percent, points
 
 def measure(
     contract: Contract,
-    wanted: Noise,
     suites: Mapping[str, Suite],
     first: Sequence[ItemResult],
     seed: int,
@@ -27,13 +26,17 @@ def measure(
 ) -> tuple[ItemResult, ...]:
     """The champion's first answers beside its second ones, in the places of champion and candidate.
 
+    None where the contract does not ask for them, or nothing was asked.
+
     Args:
         first: the target's results.
         seed: of the question; it says which items are asked again.
         again: asks the champion about some suites anew.
     """
-    target = suites[contract.target.suite]
-    taken = Random(seed).sample(target.items, min(wanted.items, len(target.items)))
+    target, wanted = suites[contract.target.suite], contract.noise
+    if wanted is None or not first:
+        return ()
+    taken = shuffled(target, seed)[: wanted.items]
     part = {name: replace(suite, items=()) for name, suite in suites.items()}
     part[target.name] = replace(target, items=tuple(taken))
     seen = {one.item_id: one for one in first}

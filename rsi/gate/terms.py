@@ -106,3 +106,14 @@ class Noise(Record):
     """Items of the target that the champion answers once more, the first in the order of the question."""
     max_flips: Share = 0.1
     """Share of them whose result may change; more cannot tell."""
+
+
+class Order(Record):
+    """The target is asked item by item in an order that the question's seed fixes, until the answer is known."""
+
+    effect: float = Field(gt=0, lt=1)
+    """The gain that must not be missed."""
+    beta: float = Field(0.1, gt=0, lt=0.5)
+    """How often a candidate with such a gain may be stopped for want of it."""
+    look_every: int = Field(32, ge=8, le=10_000)
+    """Items between two looks."""

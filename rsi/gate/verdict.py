@@ -17,6 +17,7 @@ from rsi.errors import IntegrityError
 from rsi.gate.clauses import Finding, Tail, accuracy, gain, noninferiority, range_of
 from rsi.gate.contract import Contract, Guard, Target
 from rsi.gate.noise import floor
+from rsi.gate.order import finding, planned
 from rsi.gate.scorecard import MISSING, Assume, Scorecard
 from rsi.gate.suites import OWN
 from rsi.gate.terms import Correction
@@ -35,6 +36,7 @@ def judge(
     alpha: float | None = None,
     before: Sequence[Clause] = (),
     itself: Results = (),
+    items: int = 0,
 ) -> Verdict:
     """The verdict on a candidate.
 
@@ -44,6 +46,7 @@ def judge(
         alpha: what the test of the gain may spend, by default the target's own level.
         before: what was known before anything was asked; where one of these does not hold, nothing else is judged.
         itself: the champion's answers beside its second ones, where the contract asks for them.
+        items: items that the target has, where they are asked in order and perhaps not all.
 
     Raises:
         IntegrityError: the scorecard was made under another contract or from other suites.
@@ -56,7 +59,7 @@ def judge(
         )
     clauses = list(before)
     if whole(before) is Judgement.PASS or not before:
-        clauses += _measured(contract, scorecard, alpha or contract.target.alpha, itself)
+        clauses += _measured(contract, scorecard, alpha or contract.target.alpha, itself, items)
     return Verdict(
         night=night,
         champion=scorecard.champion,
@@ -71,11 +74,13 @@ def judge(
     )
 
 
-def _measured(contract: Contract, scorecard: Scorecard, alpha: float, itself: Results) -> list[Clause]:
+def _measured(
+    contract: Contract, scorecard: Scorecard, alpha: float, itself: Results, items: int
+) -> list[Clause]:
     results = scorecard.of(contract.target.suite)
     target = contract.target.model_copy(update={"alpha": alpha})
-    tail = Tail.EXACT if contract.budget else Tail.MID
-    clauses = _target(target, results, tail, labelled=scorecard.asked[0].hop == "route")
+    clauses = _target(target, results, labelled=scorecard.asked[0].hop == "route")
+    clauses.insert(1, _settled("target_gain", results, _gain(contract, target, results, items)))
     if (noise := contract.noise) is not None:
         clauses.append(
             _settled(
@@ -86,6 +91,15 @@ def _measured(contract: Contract, scorecard: Scorecard, alpha: float, itself: Re
     if contract.correction is Correction.HOLM:
         guards = _corrected(guards)
     return [*clauses, *guards, _completeness(scorecard)]
+
+
+def _gain(contract: Contract, target: Target, results: Results, items: int) -> Callable[[Assume], Finding]:
+    """What tells a gain: one test at the end, or the rule for items asked in order."""
+    if contract.order is not None:
+        plan = planned(contract.order, items or len(results), target.alpha)
+        return lambda assume: finding(results, plan, assume)
+    tail = Tail.EXACT if contract.budget else Tail.MID
+    return lambda assume: gain(results, target, assume, tail)
 
 
 def _corrected(clauses: Sequence[Clause]) -> list[Clause]:
@@ -117,7 +131,7 @@ def whole(clauses: Sequence[Clause]) -> Judgement:
     return Judgement.PASS if said == {Judgement.PASS} else Judgement.CANNOT_TELL
 
 
-def _target(target: Target, results: Results, tail: Tail, labelled: bool) -> list[Clause]:
+def _target(target: Target, results: Results, labelled: bool) -> list[Clause]:
     hard = [result for result in results if result.hard and result.source == OWN]
     labels = _settled(
         "target_labels",
@@ -131,7 +145,6 @@ def _target(target: Target, results: Results, tail: Tail, labelled: bool) -> lis
     )
     return [
         _size("target_size", results, target.min_items),
-        _settled("target_gain", results, lambda assume: gain(results, target, assume, tail)),
         _settled(
             "target_accuracy",
             results,

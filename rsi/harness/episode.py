@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rsi.records import Outcome, OutcomeKind
+from rsi.records import NOBODYS, Outcome
 
 
 class Speaker(StrEnum):
@@ -79,5 +79,4 @@ class Episode:
     @property
     def reward(self) -> float | None:
         """The score, 0 for answers without one, and None where that was not the model's fault."""
-        faultless = self.outcome.kind in (OutcomeKind.ERROR, OutcomeKind.INVALID)
-        return None if faultless else self.outcome.score or 0.0
+        return None if self.outcome.kind in NOBODYS else self.outcome.score or 0.0

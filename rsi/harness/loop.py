@@ -198,6 +198,7 @@ class _Live:
         """The episode, judged by the state its world ended in."""
         world = self._world
         state = "" if self._fault else self._ask(lambda: world.final_state() if world else "") or ""
+        judged = self._fault or self._judged(state)
         return Episode(
             self.play.task.task_id,
             self.play.seed,
@@ -205,7 +206,7 @@ class _Live:
             tuple(self._logprobs),
             tuple(self._turns),
             self.stop or Stop.TURNS,
-            self._fault or self._judged(state),
+            judged,
             state,
         )
 
@@ -215,12 +216,13 @@ class _Live:
             return Outcome(kind=OutcomeKind.EMPTY)
         if self.stop is Stop.UNREADABLE or not self._readable:
             return Outcome(kind=OutcomeKind.WRONG_FORMAT, detail=answers[-1][:DETAIL])
-        return self._table.score(state, self.play.task.expected)
+        judged = self._ask(lambda: self._table.score(state, self.play.task.expected))
+        return judged or self._fault or Outcome(kind=OutcomeKind.ERROR)
 
     def _ask(self, work: Callable[[], Given]) -> Given | None:
-        """What the world gives; None, and the end of the episode, where it raises or takes too long."""
+        """What world or verifier give; None, and a crash of the episode, where they raise or take too long."""
         try:
-            return _within(self._rules.tool_seconds, work)
+            return within(self._rules.tool_seconds, work)
         except Exception as error:  # whatever a world raises is its own fault and ends this episode alone
             self.stop = Stop.CRASH
             detail = f"{type(error).__name__}: {error}"[:DETAIL]
@@ -232,10 +234,10 @@ class _Live:
         world = self._world
         if world is not None:
             with suppress(Exception):
-                _within(self._rules.tool_seconds, world.close)
+                within(self._rules.tool_seconds, world.close)
 
 
-def _within(seconds: float, work: Callable[[], Given]) -> Given:
+def within(seconds: float, work: Callable[[], Given]) -> Given:
     """Do work in a thread that may be left behind when it hangs.
 
     Raises:
@@ -255,7 +257,7 @@ def _within(seconds: float, work: Callable[[], Given]) -> Given:
     except TimeoutError:
         if future.done():
             raise
-        raise TimeoutError(f"the environment did not come back within {seconds:g} s") from None
+        raise TimeoutError(f"nothing came back within {seconds:g} s") from None
 
 
 def _seed(seed: int, turn: int) -> int:

@@ -159,7 +159,9 @@ def _training(evidence: Evidence) -> str:
 
 def _course(evidence: Evidence, course: Course) -> str:
     """What one number did over the steps; "" where the run has not measured it."""
-    series = [(row["step"], row[course.key]) for row in evidence.metrics if {"step", course.key} <= row.keys()]
+    series = [
+        (row["step"], row[course.key]) for row in evidence.metrics if {"step", course.key} <= row.keys()
+    ]
     chart = line_chart(series, "step", course.axis, course.title, course.top)
     return _figure(chart, [("raw", f"{course.title}, each step"), ("mean", "running mean")]) if chart else ""
 

@@ -180,7 +180,9 @@ def run_lines(evidence: Evidence) -> tuple[str, ...]:
     spent = duration(sum(row.get("seconds", 0.0) for row in rows))
     return (
         f"{plural(len(rows), 'step')} in {spent}, {plural(total('sampled'), 'sampled token')}; "
-        f"{plural(total('skipped'), 'group')} without signal",
+        f"{plural(total('skipped'), 'group')} without signal"
+        + (f", of which {total('failed_groups')} failed" if total("failed_groups") else "")
+        + (f"; {plural(total('refilled'), 'group')} drawn in their place" if total("refilled") else ""),
         *((f"answers: {answers}",) if answers else ()),
     )
 

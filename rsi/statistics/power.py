@@ -34,6 +34,7 @@ def power(n: int, discordance: float, difference: float, alpha: float = 0.05) ->
     return float((binom.pmf(m, n, discordance) * seen).sum())
 
 
+@lru_cache(maxsize=4096)
 def mde(n: int, discordance: float, alpha: float = 0.05, target: float = 0.8) -> float | None:
     """Minimum detectable effect: the least difference found with power `target`; None where none is.
 

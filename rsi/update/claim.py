@@ -84,7 +84,9 @@ def claim(depot: Depot, every_s: float = EVERY_S) -> Iterator[Claim]:
         over.set()
         thread.join()
         if held.lost is None:
-            depot.remove(CLAIM)
+            # One that cannot be taken away now stands still, and is taken over.
+            with suppress(TransientError):
+                depot.remove(CLAIM)
 
 
 def _watch(depot: Depot, every_s: float) -> None:

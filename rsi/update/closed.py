@@ -18,9 +18,10 @@ from transformers import PreTrainedTokenizerBase
 
 from rsi.engine import chat
 from rsi.harness import hcp
+from rsi.harness.loop import DETAIL, within
 from rsi.ids import digest
 from rsi.ports import Prompt
-from rsi.records import Outcome, Task
+from rsi.records import NOBODYS, Outcome, OutcomeKind, Task
 from rsi.settings import Update
 from rsi.update.practice import Groups, Rollout
 from rsi.update.prefix import Captured, capture, replay
@@ -74,11 +75,17 @@ class Labels:
     """`rsi.update.practice.Practice` of routing: the answer is one of the harness's labels."""
 
     longest = 1
+    refills = 0
 
     def __init__(self, model: Decoder, texts: Texts, settings: Update, weigh: Weigh | None = None) -> None:
         """Try tasks with the policy that `model` is; where `weigh` is given, answers are drawn by what it says."""
         self._model, self._texts, self._settings, self._weigh = model, texts, settings, weigh
         self.choices = texts.choices()
+        self._known: dict[str, tuple[Outcome, ...]] = {}
+
+    def takes(self, task: Task) -> bool:
+        """Whether it expects one of the labels."""
+        return task.expected in self._texts.harness.roles
 
     def draw(self, tasks: Sequence[Task], step: int, again: int = 0) -> "DrawnLabels":
         """Draw from the policy with exploration, and have the answers verified."""
@@ -96,12 +103,15 @@ class Labels:
         chosen = torch.multinomial(mixture, self._settings.samples, replacement=True, generator=generator)
         judged = self._judged(tasks)
         rewards = torch.tensor([[one.score or 0.0 for one in row] for row in judged]).gather(1, chosen)
+        failed = torch.tensor([any(one.kind in NOBODYS for one in row) for row in judged])
         groups = Groups(
-            rewards=rewards,
+            rewards=rewards * ~failed.unsqueeze(1),
             actor=mixture.log().gather(1, chosen).view(-1, 1),
             mask=torch.ones(chosen.numel(), 1),
             outcomes=Counter(judged[row][label].kind for row, label in _places(chosen)),
-            facts={**self._facts(tasks, said), "prompt_tokens": float(sum(map(len, prompts)))},
+            facts={**self._facts(tasks, said), "repeated": _commonest(chosen)},
+            failed=failed,
+            counts={"prompt_tokens": float(sum(map(len, prompts))), "failed_groups": float(failed.sum())},
         )
         asked = tuple(map(Asked, (one.task_id for one in tasks), prompts, judged))
         return DrawnLabels(self, captured, chosen, groups, scores, asked)
@@ -119,8 +129,14 @@ class Labels:
             torch.ones(shape),
             Counter(),
             self._facts(tasks, scores.detach()),
+            torch.zeros(len(tasks), dtype=torch.bool),
+            {},
         )
         return DrawnLabels(self, captured, right, groups, scores)
+
+    def captured(self, prompts: Sequence[Sequence[int]]) -> Captured:
+        """Prompts as the policy reads them now."""
+        return capture(self._model.body, prompts)
 
     def scores(self, captured: Captured) -> torch.Tensor:
         """The policy [prompts, choices] as it is now, with a graph."""
@@ -134,8 +150,23 @@ class Labels:
 
     def _judged(self, tasks: Sequence[Task]) -> list[tuple[Outcome, ...]]:
         """What each label would be worth as an answer to each task."""
+        for one in tasks:
+            if one.task_id not in self._known:
+                self._known[one.task_id] = self._of(one)
+        return [self._known[one.task_id] for one in tasks]
+
+    def _of(self, task: Task) -> tuple[Outcome, ...]:
+        """By its verifier, which may take no longer than the rules say; labels are few, so each is asked once a job."""
         roles = self._texts.harness.roles
-        return [tuple(verify(task.verifier, role, task.expected) for role in roles) for task in tasks]
+
+        def work() -> tuple[Outcome, ...]:
+            return tuple(verify(task.verifier, role, task.expected) for role in roles)
+
+        try:
+            return within(self._settings.guard.judge_seconds * len(roles), work)
+        except Exception as fault:  # whatever a verifier raises is its own fault, and this task's alone
+            outcome = Outcome(kind=OutcomeKind.ERROR, detail=f"{type(fault).__name__}: {fault}"[:DETAIL])
+            return (outcome,) * len(roles)
 
     def _facts(self, tasks: Sequence[Task], scores: torch.Tensor) -> dict[str, float]:
         chances = scores.exp()
@@ -144,6 +175,11 @@ class Labels:
             "p_right": float(chances[torch.arange(len(tasks)), right].mean()),
             "entropy": float(-(chances * scores).sum(dim=1).mean()),
         }
+
+
+def _commonest(chosen: torch.Tensor) -> float:
+    """Share of the label that was drawn most."""
+    return int(chosen.flatten().bincount().max()) / int(chosen.numel())
 
 
 def _places(chosen: torch.Tensor) -> Iterator[tuple[int, int]]:
@@ -199,10 +235,15 @@ class DrawnLabels:
                 response=response,
                 sampled=[True] * len(response),
                 logprobs=[logprobs[place]],
-                reward=outcome.score or 0.0,
+                reward=None if outcome.kind in NOBODYS else outcome.score or 0.0,
                 outcome=outcome.kind,
                 stop="label",
             )
+
+    def afresh(self, rows: Sequence[int]) -> Iterator[tuple[list[int], torch.Tensor]]:
+        """All rows at once, over prompts that are read again."""
+        scores = self._practice.scores(self._practice.captured([one.prompt for one in self._asked]))
+        yield list(rows), scores.gather(1, self._chosen).view(-1, 1)[torch.tensor(list(rows))]
 
     def score(self, rows: Sequence[int]) -> Iterator[tuple[list[int], torch.Tensor]]:
         """All rows at once: a label is one position."""

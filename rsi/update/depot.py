@@ -58,7 +58,9 @@ class Depot:
         names = [path.removeprefix(self._root).lstrip("/") for path in found]
         odd = [name for name in names if ".." in PurePosixPath(name).parts]
         if odd:
-            raise IntegrityError(f"{self.url} has a file named {odd[0]!r}, which would leave the job's folder")
+            raise IntegrityError(
+                f"{self.url} has a file named {odd[0]!r}, which would leave the job's folder"
+            )
         return sorted(names)
 
     def read(self, name: str) -> bytes | None:
@@ -115,9 +117,13 @@ class Depot:
         except ImportError as error:
             raise ContractError(f"{self.url}: {error}; pip install 'rsi[remote]'") from None
         except (ValueError, PermissionError) as error:
-            raise ContractError(f"{self.url} cannot be used: {error}; check address and credentials") from None
+            raise ContractError(
+                f"{self.url} cannot be used: {error}; check address and credentials"
+            ) from None
         except FileNotFoundError as error:
-            raise ContractError(f"{self.url}: {error} is not there; make the bucket or mend the URL") from None
+            raise ContractError(
+                f"{self.url}: {error} is not there; make the bucket or mend the URL"
+            ) from None
         except Exception as error:
             raise TransientError(f"{self.url} cannot be reached: {error}") from error
 

@@ -1,55 +1,102 @@
-"""When a job stops before its last step, judged from its log alone, so that a resumed job judges the same.
+"""When a job stops before its last step, judged from its log and the time, so that a resumed job judges the same.
 
 A budget that is used up ends a job well: its adapter is what it has become. A rule that was broken leaves none.
 """
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
+from rsi.algorithm import Budget
 from rsi.settings import Update
+from rsi.update.job import Reason
 
 Row = dict[str, float]
 """A line of ``metrics.jsonl``."""
+
+RUN = 4
+"""Tokens in a row that count as the same words again."""
+LOOP_TOKENS = 16
+"""Fewer tokens than this are no loop."""
 
 
 class Stop(NamedTuple):
     """Why a job goes no further."""
 
-    reason: str
-    well: bool
-    """Whether what it has become may be kept."""
+    reason: Reason
+    words: str
 
 
-def judged(settings: Update, rows: Sequence[Row]) -> Stop | None:
+def judged(settings: Update, rows: Sequence[Row], now: datetime) -> Stop | None:
     """Whether to stop after these steps, all there are so far."""
-    budget, guard = settings.budget, settings.guard
+    spent = _spent(settings.budget, rows, now)
+    if spent is not None:
+        return spent
+    last = rows[-settings.guard.patience :]
+    if len(last) < settings.guard.patience:
+        return None
+    for reason, broken, words in _rules(settings):
+        if all(map(broken, last)):
+            return Stop(reason, f"in {settings.guard.patience} steps in a row {words}")
+    return None
+
+
+def _spent(budget: Budget, rows: Sequence[Row], now: datetime) -> Stop | None:
     seconds = sum(row["seconds"] for row in rows)
     sampled = sum(row["sampled"] for row in rows)
+    after = f"after {len(rows)} steps"
     if budget.seconds is not None and seconds >= budget.seconds:
-        return Stop(f"its {budget.seconds:g} seconds were used up after {len(rows)} steps", True)
+        return Stop(Reason.SECONDS, f"its {budget.seconds:g} seconds were used up {after}")
     if budget.tokens is not None and sampled >= budget.tokens:
-        return Stop(f"its {budget.tokens} sampled tokens were used up after {len(rows)} steps", True)
+        return Stop(Reason.TOKENS, f"its {budget.tokens} sampled tokens were used up {after}")
     if budget.usd is not None and seconds / 3600 * budget.usd_an_hour >= budget.usd:
-        return Stop(f"its ${budget.usd:g} were used up after {len(rows)} steps", True)
-    alarm = settings.correction.alarm
-    checks: tuple[tuple[Callable[[Row], bool], str], ...] = (
-        (lambda row: row["live"] == 0, "no group carried a signal"),
+        return Stop(Reason.MONEY, f"its ${budget.usd:g} were used up {after}")
+    if budget.until is not None and now >= budget.until:
+        return Stop(Reason.CLOCK, f"its time was over at {budget.until.isoformat(timespec='seconds')}, {after}")
+    return None
+
+
+def _rules(settings: Update) -> tuple[tuple[Reason, Callable[[Row], bool], str], ...]:
+    """What each rule calls broken, and its words."""
+    guard, alarm = settings.guard, settings.correction.alarm
+    most = guard.longest
+    return (
+        (Reason.NO_SIGNAL, lambda row: row["live"] == 0, "no group carried a signal"),
         (
+            Reason.MISMATCH,
             lambda row: alarm is not None and row.get("k3", 0.0) > alarm,
             f"actor and learner were more than {alarm} nats a token apart (k3): another adapter or precision answers "
             "than the one that is trained",
         ),
         (
+            Reason.ENTROPY,
             lambda row: row.get("entropy", guard.entropy) < guard.entropy,
             f"the policy's entropy was under {guard.entropy} nats a token",
         ),
         (
+            Reason.REPEATED,
             lambda row: row.get("repeated", 0.0) > guard.repeated,
             f"more than {guard.repeated:.0%} of the answers repeated themselves",
         ),
+        (
+            Reason.LENGTH,
+            lambda row: row.get("length", guard.shortest) < guard.shortest,
+            f"answers were shorter than {guard.shortest:g} tokens on average",
+        ),
+        (
+            Reason.LENGTH,
+            lambda row: most is not None and row.get("length", 0.0) > most,
+            f"answers were longer than {most} tokens on average",
+        ),
+        (
+            Reason.GRADIENT,
+            lambda row: guard.gradient is not None and row["gradient_norm"] > guard.gradient,
+            f"the gradient's norm was over {guard.gradient}",
+        ),
     )
-    last = rows[-guard.patience :]
-    for broken, words in checks:
-        if len(last) == guard.patience and all(map(broken, last)):
-            return Stop(f"in {guard.patience} steps in a row {words}", False)
-    return None
+
+
+def looped(tokens: Sequence[int]) -> bool:
+    """Whether more than half of the runs of `RUN` tokens were said before in the same answer."""
+    runs = [tuple(tokens[at : at + RUN]) for at in range(len(tokens) - RUN + 1)]
+    return len(tokens) >= LOOP_TOKENS and 2 * len(set(runs)) < len(runs)

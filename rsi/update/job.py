@@ -6,9 +6,10 @@ end there is ``adapter/``, the checkpoints go, and ``complete.json`` is written 
 """
 
 import shutil
+from enum import StrEnum
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from rsi.errors import ContractError, IntegrityError
 from rsi.harness import hcp
@@ -42,6 +43,37 @@ class Job(Record):
     harness: str
     """Digest of the harness whose prompts are trained under."""
     settings: Update
+    shown: str | None = None
+    """SHA-256 of ``shown.parquet``: rollouts of earlier jobs whose successes it is shown, where its algorithm shows
+    anything; null for the solutions that the tasks bring."""
+
+
+class Reason(StrEnum):
+    """Why a job ended."""
+
+    STEPS = "steps"
+    """All its steps were taken."""
+    SECONDS = "seconds"
+    TOKENS = "tokens"
+    MONEY = "money"
+    CLOCK = "clock"
+    """One of its budgets was used up: its adapter is what it has become."""
+    NO_SIGNAL = "no_signal"
+    MISMATCH = "mismatch"
+    ENTROPY = "entropy"
+    REPEATED = "repeated"
+    LENGTH = "length"
+    GRADIENT = "gradient"
+    """A rule was broken for too long."""
+    DIVERGED = "diverged"
+    """Loss, gradient or log-probs were no longer numbers."""
+    STALLED = "stalled"
+    """Nothing moved."""
+
+    @property
+    def well(self) -> bool:
+        """Whether what the job has become may be kept."""
+        return self in (Reason.STEPS, Reason.SECONDS, Reason.TOKENS, Reason.MONEY, Reason.CLOCK)
 
 
 class Done(Record):
@@ -55,6 +87,12 @@ class Done(Record):
     """Groups without signal."""
     ended: str
     """Why it ended, in words."""
+    reason: Reason = Reason.STEPS
+    """Why it ended."""
+    unusable: int = 0
+    """Tasks of the bank that could not be tried and were left out."""
+    refused: dict[str, int] = Field(default_factory=dict)
+    """Reason -> count of the rollouts that it was given and not shown: `rsi.update.shown.Refused`."""
 
 
 def folder(home: Home, job: Job) -> Path:
@@ -62,11 +100,11 @@ def folder(home: Home, job: Job) -> Path:
     return home.jobs / job.digest
 
 
-def submit(home: Home, job: Job) -> Path:
-    """Make the job's folder, or find it.
+def submit(home: Home, job: Job, rollouts: Path | None = None) -> Path:
+    """Make the job's folder, or find it; `rollouts` is the file that `job.shown` names.
 
     Raises:
-        IntegrityError: bank, harness or an adapter that it needs is not what its name says.
+        IntegrityError: bank, harness, rollouts or an adapter that it needs is not what its name says.
     """
 
     def fill(target: Path) -> None:
@@ -74,11 +112,15 @@ def submit(home: Home, job: Job) -> Path:
         for file in ("tasks.parquet", "manifest.json"):
             shutil.copyfile(home.banks / job.bank / file, target / file)
         shutil.copyfile(home.harnesses / f"{job.harness}.toml", target / "harness.toml")
+        if rollouts is not None:
+            shutil.copyfile(rollouts, target / "shown.parquet")
         for name in needed:
             shutil.copytree(adapters.folder(home, name), target / "adapters" / name)
 
     bank.manifest(home, job.bank)
     hcp.load(home.harnesses, job.harness)
+    if (rollouts and digest_file(rollouts)) != job.shown:
+        raise IntegrityError(f"the job is shown {job.shown}, which is not the digest of {rollouts}")
     needed = sorted({*job.frozen, *([job.warm_start] if job.warm_start else [])})
     for name in needed:
         adapters.describe(home, name)

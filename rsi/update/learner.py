@@ -7,6 +7,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,9 +17,11 @@ from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel
 
 from rsi.ids import canonical
+from rsi.records import Record
 from rsi.registry.adapters import TARGETS
 from rsi.settings import Update
 from rsi.store.files import publish_folder
+from rsi.update.course import State
 from rsi.update.scoring import Decoder
 
 TRAINED = "trained"
@@ -59,6 +62,12 @@ class Learner(NamedTuple):
     def parameters(self) -> list[tuple[str, torch.nn.Parameter]]:
         """The trained parameters by name, in a fixed order."""
         return sorted((name, one) for name, one in self.model.named_parameters() if one.requires_grad)
+
+    @contextmanager
+    def bare(self) -> Iterator[None]:
+        """The base without any adapter, and without a graph."""
+        with self.model.disable_adapter(), torch.no_grad():
+            yield
 
 
 def build(
@@ -112,7 +121,18 @@ def _untrained(learner: Learner) -> Iterator[tuple[str, torch.Tensor]]:
             yield name, tensor
 
 
-def save_checkpoint(target: Path, learner: Learner, step: int) -> None:
+class Saved(Record):
+    """What a checkpoint says beside its tensors."""
+
+    step: int
+    """Finished steps."""
+    mean: int
+    """Steps that the running mean of the weights is over."""
+    course: State = State()
+    """Which tasks come next."""
+
+
+def save_checkpoint(target: Path, learner: Learner, step: int, course: State) -> None:
     """Keep weights and optimiser moments of `step` finished steps; the folder is whole or absent."""
     tensors = {f"mean.{name}": one for name, one in learner.mean.weights.items()}
     for name, one in learner.parameters():
@@ -122,25 +142,26 @@ def save_checkpoint(target: Path, learner: Learner, step: int) -> None:
 
     def fill(folder: Path) -> None:
         save_file(tensors, folder / "state.safetensors")
-        (folder / "state.json").write_bytes(canonical({"step": step, "mean": learner.mean.steps}))
+        said = Saved(step=step, mean=learner.mean.steps, course=course)
+        (folder / "state.json").write_bytes(canonical(said.model_dump(mode="json")))
 
     publish_folder(target, fill)
 
 
-def load_checkpoint(folder: Path, learner: Learner) -> int:
-    """Put a checkpoint's state into the learner; how many steps were finished."""
+def load_checkpoint(folder: Path, learner: Learner) -> Saved:
+    """Put a checkpoint's state into the learner; what it says beside."""
     tensors = load_file(folder / "state.safetensors")
-    said = json.loads((folder / "state.json").read_bytes())
+    said = Saved.parse((folder / "state.json").read_bytes())
     with torch.no_grad():
         for name, one in learner.parameters():
             one.copy_(tensors[f"weight.{name}"])
             keys = [key for key in ("step", "exp_avg", "exp_avg_sq") if f"{key}.{name}" in tensors]
             learner.optimizer.state[one] = {key: tensors[f"{key}.{name}"] for key in keys}
-    learner.mean.steps = int(said["mean"])
+    learner.mean.steps = said.mean
     learner.mean.weights = {
         name.removeprefix("mean."): one for name, one in tensors.items() if name.startswith("mean.")
     }
-    return int(said["step"])
+    return said
 
 
 def export(learner: Learner, folder: Path, base: str) -> None:

@@ -9,7 +9,8 @@ Where the formulas come from:
   deviation;
 - no scaling by the deviation and a constant length in the denominator: Dr. GRPO (arXiv 2503.20783), section 3.2;
 - one mean over all tokens, and a higher upper end of the clip: DAPO (arXiv 2503.14476), eq. 8 to 12;
-- one ratio for the whole answer: GSPO (arXiv 2507.18071), eq. 7.
+- one ratio for the whole answer: GSPO (arXiv 2507.18071), eq. 7;
+- the divergence from the base: DeepSeek-V3.2 (arXiv 2512.02556), eq. 7, the estimator k3 times the ratio.
 """
 
 from typing import NamedTuple
@@ -65,6 +66,7 @@ def loss(
     *,
     whole: Whole,
     weights: torch.Tensor | None = None,
+    reference: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """The part of a step's loss that comes from some of its answers: the parts add up to the whole.
 
@@ -78,6 +80,7 @@ def loss(
         mask: [N, T].
         whole: the size of the step that these answers are a part of.
         weights: [N, T] from `rsi.update.correction`; null counts every token once.
+        reference: log-probs [N, T] under the base; needed where `objective.kl` is not 0.
 
     Returns:
         A scalar; zero where nothing was sampled.
@@ -86,9 +89,25 @@ def loss(
     clipped = ratio.clamp(1 - objective.clip_low, 1 + objective.clip_high)
     advantage = values.unsqueeze(-1)
     terms = -torch.minimum(ratio * advantage, clipped * advantage)
+    if reference is not None:
+        terms = terms + objective.kl * divergence(new, old, reference, mask)
     if weights is not None:
         terms = terms * weights
     return reduced(objective.normalisation, terms * mask, mask, whole)
+
+
+def divergence(
+    new: torch.Tensor, old: torch.Tensor, reference: torch.Tensor, mask: torch.Tensor
+) -> torch.Tensor:
+    """An estimate [N, T] of KL(policy || base) in nats a token, from tokens that the policy `old` sampled.
+
+    k3 = q/p - ln(q/p) - 1, with p under the policy and q under the base, is never negative, and its mean over samples
+    of p is KL(p || q). The mean of its gradient is not the gradient of that but of KL(q || p), since it leaves out that
+    the samples themselves depend on p. Times the ratio p/p_old, which is 1 at first, it is the mean of
+    ln(p/q) grad ln p, the gradient of KL(p || q).
+    """
+    away = (reference - new) * mask
+    return ((new - old) * mask).exp() * (away.exp() - away - 1) * mask
 
 
 def reduced(

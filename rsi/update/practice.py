@@ -24,7 +24,11 @@ class Groups(NamedTuple):
     outcomes: Counter[OutcomeKind]
     """How the answers ended."""
     facts: dict[str, float]
-    """What this kind of rollout measures beside, for the log."""
+    """Means over the draw that this kind of rollout measures beside, for the log."""
+    failed: torch.Tensor
+    """[P], whether a group has an answer that is nobody's: such a group says nothing."""
+    counts: dict[str, float]
+    """Sums over the draw, for the log."""
 
 
 class Rollout(NamedTuple):
@@ -69,6 +73,10 @@ class Drawn(Protocol):
         """
         ...
 
+    def afresh(self, rows: Sequence[int]) -> Iterator[tuple[list[int], torch.Tensor]]:
+        """`score`, with nothing of what was captured before: for weights that are not those of the draw."""
+        ...
+
 
 class Practice(Protocol):
     """One kind of rollout."""
@@ -78,6 +86,15 @@ class Practice(Protocol):
         """Most tokens that an answer may have."""
         ...
 
+    @property
+    def refills(self) -> int:
+        """How often a step draws again for groups without signal, where the settings do not say."""
+        ...
+
+    def takes(self, task: Task) -> bool:
+        """Whether a task can be tried at all."""
+        ...
+
     def draw(self, tasks: Sequence[Task], step: int, again: int = 0) -> Drawn:
         """Try each task; depends on nothing but its arguments and the weights. `again` counts the draws of a step."""
         ...
@@ -85,3 +102,64 @@ class Practice(Protocol):
     def show(self, tasks: Sequence[Task]) -> Drawn:
         """A right answer to each task, as the model would have sampled it; one row a task."""
         ...
+
+
+class Joined:
+    """Several draws of one step as one."""
+
+    def __init__(self, parts: Sequence[Drawn]) -> None:
+        """`parts` in the order in which they were drawn; at least one."""
+        self._parts = parts
+        self.groups = _joined([one.groups for one in parts])
+
+    def rollouts(self) -> Iterator[Rollout]:
+        """Those of the parts."""
+        for part in self._parts:
+            yield from part.rollouts()
+
+    def score(self, rows: Sequence[int]) -> Iterator[tuple[list[int], torch.Tensor]]:
+        """Part by part."""
+        for part, first, own in self._own(rows):
+            yield from self._moved(part.score(own), first)
+
+    def afresh(self, rows: Sequence[int]) -> Iterator[tuple[list[int], torch.Tensor]]:
+        """Part by part."""
+        for part, first, own in self._own(rows):
+            yield from self._moved(part.afresh(own), first)
+
+    def _own(self, rows: Sequence[int]) -> Iterator[tuple[Drawn, int, list[int]]]:
+        """Each part with its first row, and the rows that are its own, counted from there."""
+        first = 0
+        for part in self._parts:
+            size = part.groups.rewards.numel()
+            own = [row - first for row in rows if first <= row < first + size]
+            if own:
+                yield part, first, own
+            first += size
+
+    def _moved(
+        self, scored: Iterator[tuple[list[int], torch.Tensor]], first: int
+    ) -> Iterator[tuple[list[int], torch.Tensor]]:
+        for rows, found in scored:
+            yield [row + first for row in rows], _wide(found, self.groups.mask.shape[1])
+
+
+def _wide(found: torch.Tensor, width: int) -> torch.Tensor:
+    return torch.nn.functional.pad(found, (0, width - found.shape[-1]))
+
+
+def _joined(parts: Sequence[Groups]) -> Groups:
+    width = max(one.mask.shape[1] for one in parts)
+    sizes = [one.rewards.shape[0] for one in parts]
+    return Groups(
+        rewards=torch.cat([one.rewards for one in parts]),
+        actor=torch.cat([_wide(one.actor, width) for one in parts]),
+        mask=torch.cat([_wide(one.mask, width) for one in parts]),
+        outcomes=sum((one.outcomes for one in parts), Counter[OutcomeKind]()),
+        facts={
+            name: sum(one.facts[name] * size for one, size in zip(parts, sizes, strict=True)) / sum(sizes)
+            for name in parts[0].facts
+        },
+        failed=torch.cat([one.failed for one in parts]),
+        counts={name: sum(one.counts[name] for one in parts) for name in parts[0].counts},
+    )

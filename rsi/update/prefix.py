@@ -6,7 +6,8 @@ them, with a graph over just these positions. Gradients therefore flow through w
 answer, not through what it did to the prompt's keys and values, which count as constants. Time and memory of
 the backward pass depend on the response, not on the prompt.
 
-Tokens shared by all prompts of a batch (the route text) are evaluated once, for all of them.
+Tokens shared by all prompts of a batch (the route text) are evaluated once, for all of them, where every layer is an
+attention layer; a layer with a recurrent state reads each prompt from its beginning.
 """
 
 from collections.abc import Sequence
@@ -15,6 +16,9 @@ from typing import TYPE_CHECKING
 
 import torch
 from transformers import DynamicCache
+from transformers.cache_utils import Cache
+
+from rsi.update.layers import Attention, LayerState, recurrent, state_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -30,8 +34,8 @@ State = tuple[tuple[torch.Tensor, torch.Tensor], ...]
 class Captured:
     """Prompts up to their last token."""
 
-    state: State
-    """Detached keys and values; the length is that of the longest prompt less one."""
+    state: tuple[LayerState, ...]
+    """What each layer keeps of the prompts; a row a prompt."""
     mask: torch.Tensor
     """[prompts, length], 1 where a key counts."""
     lengths: torch.Tensor
@@ -97,6 +101,8 @@ def capture(model: "PreTrainedModel", prompts: Sequence[Sequence[int]]) -> Captu
 
 
 def _captured(model: "PreTrainedModel", prompts: Sequence[Sequence[int]]) -> Captured:
+    if recurrent(model):
+        return _one_by_one(model, prompts)
     common = shared(prompts)
     rests = [list(prompt[common:-1]) for prompt in prompts]
     width = max(len(rest) for rest in rests)
@@ -116,14 +122,26 @@ def _captured(model: "PreTrainedModel", prompts: Sequence[Sequence[int]]) -> Cap
                 )
             )
             start = end
-    state = tuple(
-        (torch.cat([row[layer][0] for row in rows]), torch.cat([row[layer][1] for row in rows]))
+    kept = tuple(
+        Attention(torch.cat([row[layer][0] for row in rows]), torch.cat([row[layer][1] for row in rows]))
         for layer in range(len(rows[0]))
     )
     mask = torch.ones(len(prompts), common + width, dtype=torch.long)
     for place, rest in enumerate(rests):
         mask[place, common + len(rest) :] = 0
     lengths = torch.tensor([len(prompt) - 1 for prompt in prompts])
+    return Captured(kept, mask, lengths, torch.tensor([prompt[-1] for prompt in prompts]))
+
+
+def _one_by_one(model: "PreTrainedModel", prompts: Sequence[Sequence[int]]) -> Captured:
+    """Each prompt by itself: a recurrent state would carry one prompt of a packed sequence into the next."""
+    caches = [
+        model(input_ids=torch.tensor([list(prompt[:-1])]), use_cache=True).cache.layers for prompt in prompts
+    ]
+    lengths = torch.tensor([len(prompt) - 1 for prompt in prompts])
+    width = int(lengths.max())
+    state = tuple(state_of(layers, width) for layers in zip(*caches, strict=True))
+    mask = (torch.arange(width)[None, :] < lengths[:, None]).long()
     return Captured(state, mask, lengths, torch.tensor([prompt[-1] for prompt in prompts]))
 
 
@@ -147,14 +165,13 @@ def replay(
     tokens[:, 0] = captured.last[index]
     for row, response in enumerate(responses):
         tokens[row, 1 : len(response)] = torch.tensor(list(response[:-1]), dtype=torch.long)
-    state = tuple((keys[index], values[index]) for keys, values in captured.state)
     mask = torch.cat([captured.mask[index], torch.ones(len(responses), width, dtype=torch.long)], dim=1)
     positions = captured.lengths[index].unsqueeze(1) + torch.arange(width)
     output = model(
         input_ids=tokens,
         attention_mask=mask,
         position_ids=positions,
-        cache=DynamicCache(state or None),
+        cache=Cache(layers=[one.at(index) for one in captured.state]),
         use_cache=True,
     )
     return output.last_hidden_state

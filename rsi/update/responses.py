@@ -45,6 +45,10 @@ class Responses:
                 index = [place for place, one in enumerate(part[cut]) for _ in alike[one]]
                 yield [row for one in part[cut] for row in alike[one]], found[torch.tensor(index)]
 
+    def afresh(self) -> "Responses":
+        """The same responses, with nothing captured: for weights that are not those of before."""
+        return Responses(self._model, self._said, whole_prompt=self._whole_prompt)
+
     def _capture(self, said: Sequence[tuple[Tokens, Tokens]]) -> None:
         prompts = sorted({prompt for prompt, _ in said})
         if any(prompt not in self._places for prompt in prompts):

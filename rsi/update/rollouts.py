@@ -75,10 +75,11 @@ class Rollouts:
         path = self._parts / f"{step:06d}-{draw:02d}.parquet"
         full = self._held >= self._keep.megabytes * 1e6
         rows = [self._row(step, draw, one, full) for one in rollouts]
+        before = path.stat().st_size if path.exists() else 0
         with whole(path) as file, pq.ParquetWriter(file, SCHEMA, **_FORMAT) as writer:
             writer.write_table(pa.Table.from_pylist(rows, schema=SCHEMA))
-        self._held += path.stat().st_size
-        faults.point("update.after_rollouts")
+        self._held += path.stat().st_size - before
+        faults.point("rollouts.after_part")
 
     def finish(self) -> None:
         """Make one file of all parts; nothing where nothing was drawn."""
@@ -88,7 +89,7 @@ class Rollouts:
         with whole(self._place / FILE) as file, pq.ParquetWriter(file, SCHEMA, **_FORMAT) as writer:
             for part in parts:
                 writer.write_table(pq.read_table(part))
-        faults.point("update.after_merge")
+        faults.point("rollouts.after_merge")
 
     def clear(self) -> None:
         """Remove the parts of a complete job."""
@@ -142,6 +143,15 @@ class Recorded:
     def longest(self) -> int:
         """As the practice says."""
         return self._practice.longest
+
+    @property
+    def refills(self) -> int:
+        """As the practice says."""
+        return self._practice.refills
+
+    def takes(self, task: Task) -> bool:
+        """As the practice says."""
+        return self._practice.takes(task)
 
     def draw(self, tasks: Sequence[Task], step: int, again: int = 0) -> Drawn:
         """Draw, and write down what came."""

@@ -84,7 +84,9 @@ class Proof:
             (furthest(acting, served), other, furthest(now, learnt))
             for other, (learnt, served) in others.items()
         ]
-        nearest, other, moved = min((one for one in apart if one[2] > 2 * self._noise), default=(gap, "", 0.0))
+        nearest, other, moved = min(
+            (one for one in apart if one[2] > 2 * self._noise), default=(gap, "", 0.0)
+        )
         if nearest < gap:
             raise RefusedError(
                 f"adapter {name} is loaded but does not act: the actor answers as {other} would ({nearest:.2g} nats "

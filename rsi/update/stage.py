@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rsi import faults
 from rsi.context import Base, Context, World
 from rsi.errors import ContractError, IntegrityError, QuietError
-from rsi.ids import Digest
+from rsi.ids import Digest, digest_file
 from rsi.registry import versions
 from rsi.settings import Deployment, Home, Update
 from rsi.tasks.prompt import ROUTE, TOOL
@@ -52,8 +52,11 @@ def train(
     role: str,
     hop: str,
     settings: Update,
+    rollouts: Path | None = None,
 ) -> Digest:
     """Train a role on the tasks of one hop in a bank; the digest of a version that differs from its parent by that.
+
+    `rollouts` is a file of an earlier job's, whose successes this one is shown.
 
     Raises:
         QuietError: training left no adapter; the message says why.
@@ -78,8 +81,9 @@ def train(
         bank=bank,
         harness=before.harness,
         settings=settings,
+        shown=digest_file(rollouts) if rollouts else None,
     )
-    place = submit(home, job)
+    place = submit(home, job, rollouts)
     faults.point("update.after_submit")
     end = _worked(place, base, world)
     if end.adapter is None:

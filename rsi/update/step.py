@@ -1,23 +1,23 @@
 """One step of training: draw answers, find what they say, and move the adapter.
 
-Groups that carry no signal are counted and left out; groups are never trimmed. With several passes over the same
-answers the ratio is taken against the policy that drew them, and prompts are captured once for all passes: how stale
-that may get is bounded by `rsi.settings.Update.passes`.
+Groups that carry no signal are counted, left out, and replaced by the next tasks as often as the settings say; groups
+are never trimmed. With several passes over the same answers the ratio is taken against the policy that drew them, and
+prompts are captured once for all passes: how stale that may get is bounded by `rsi.settings.Update.passes`.
 """
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 
 from rsi.errors import RefusedError
-from rsi.records import OutcomeKind, Task
+from rsi.records import OutcomeKind
 from rsi.settings import Update
 from rsi.update import correction, objective
+from rsi.update.course import Course
 from rsi.update.learner import Learner
-from rsi.update.practice import Drawn, Practice
+from rsi.update.practice import Drawn, Joined, Practice
 
 WARM_UP = 5
 """Steps over which the learning rate rises."""
@@ -38,18 +38,24 @@ class _Batch:
     """[N, T], the policy that was current when they were drawn; filled by the first pass."""
     weights: torch.Tensor
     whole: objective.Whole
+    reference: torch.Tensor | None
+    """[N, T], the base; only where the objective looks at it."""
+
+
+class Diverged(RefusedError):
+    """Loss, gradient or log-probs are no numbers any more."""
 
 
 def take(
-    learner: Learner, practice: Practice, settings: Update, tasks: Sequence[Task], step: int
+    learner: Learner, practice: Practice, settings: Update, course: Course, step: int
 ) -> dict[str, float]:
-    """Step `step` (from 0) on these tasks; its row of ``metrics.jsonl``.
+    """Step `step` (from 0) on the next tasks; its row of ``metrics.jsonl``.
 
     Raises:
-        RefusedError: the loss or its gradient is no longer a number.
+        Diverged: the loss or its gradient is no longer a number.
     """
     began = time.monotonic()
-    drawn = practice.draw(tasks, step)
+    drawn, refilled = _drawn(practice, settings, course, step)
     groups = drawn.groups
     values, live = objective.advantages(groups.rewards, settings.objective.scaling)
     row = {
@@ -57,27 +63,52 @@ def take(
         "reward": float(groups.rewards.mean()),
         "live": float(live.sum()),
         "skipped": float((~live).sum()),
+        "refilled": float(refilled),
         "sampled": float(groups.mask.sum()),
+        "length": float(groups.mask.sum() / len(groups.mask)),
         **{f"outcome_{kind.value}": float(groups.outcomes[kind]) for kind in OutcomeKind},
         **groups.facts,
+        **groups.counts,
+        **course.facts(),
         "loss": 0.0,
         "gradient_norm": 0.0,
     }
     if bool(live.any()):
-        batch = _batch(drawn, values, live, practice.longest)
+        batch = _batch(learner, settings, drawn, values, live, practice.longest)
         row |= _passes(learner, settings, drawn, batch, step)
     return {**row, "seconds": time.monotonic() - began}
 
 
+def _drawn(practice: Practice, settings: Update, course: Course, step: int) -> tuple[Drawn, int]:
+    """The answers of a step, and how many groups were drawn in place of others that said nothing."""
+    parts: list[Drawn] = []
+    most = practice.refills if settings.refill is None else settings.refill
+    wanted, refilled = settings.prompts, 0
+    for again in range(most + 1):
+        tasks = course.following(wanted)
+        parts.append(practice.draw(tasks, step, again))
+        groups = parts[-1].groups
+        means = groups.rewards.mean(dim=1).tolist()
+        course.learnt(
+            tasks, [None if bad else mean for mean, bad in zip(means, groups.failed.tolist(), strict=True)]
+        )
+        refilled += wanted if again else 0
+        wanted = int((~objective.advantages(groups.rewards).live).sum())
+        if not wanted:
+            break
+    return parts[0] if len(parts) == 1 else Joined(parts), refilled
+
+
 def imitate(
-    learner: Learner, practice: Practice, settings: Update, tasks: Sequence[Task], step: int
+    learner: Learner, practice: Practice, settings: Update, course: Course, step: int
 ) -> dict[str, float]:
-    """A step of supervised training: the mean negative log-prob of the tokens of right answers to these tasks.
+    """A step of supervised training: the mean negative log-prob of the tokens of right answers to the next tasks.
 
     Raises:
-        RefusedError: the loss or its gradient is no longer a number.
+        Diverged: the loss or its gradient is no longer a number.
     """
     began = time.monotonic()
+    tasks = course.following(settings.prompts)
     drawn = practice.show(tasks)
     mask = drawn.groups.mask
     tokens = float(mask.sum())
@@ -105,7 +136,7 @@ def _moved(learner: Learner, settings: Update, step: int, loss: float) -> float:
         group["lr"] = settings.learning_rate * schedule(step, settings.steps)
     norm = float(torch.nn.utils.clip_grad_norm_([one for _, one in learner.parameters()], CLIP_NORM))
     if not math.isfinite(loss + norm):
-        raise RefusedError(f"training diverged at step {step + 1}: loss {loss}, gradient norm {norm}")
+        raise Diverged(f"training diverged at step {step + 1}: loss {loss}, gradient norm {norm}")
     learner.optimizer.step()
     return norm
 
@@ -116,7 +147,14 @@ def schedule(step: int, steps: int) -> float:
     return min(1.0, (step + 1) / WARM_UP) * (1.0 - 0.9 * late)
 
 
-def _batch(drawn: Drawn, values: torch.Tensor, live: torch.Tensor, longest: int) -> _Batch:
+def _batch(
+    learner: Learner,
+    settings: Update,
+    drawn: Drawn,
+    values: torch.Tensor,
+    live: torch.Tensor,
+    longest: int,
+) -> _Batch:
     groups = drawn.groups
     samples = values.shape[1]
     rows = [row for row in range(values.numel()) if bool(live[row // samples])]
@@ -128,7 +166,17 @@ def _batch(drawn: Drawn, values: torch.Tensor, live: torch.Tensor, longest: int)
         old=torch.zeros_like(groups.actor),
         weights=torch.zeros_like(groups.actor),
         whole=objective.Whole(len(rows), int(groups.mask[rows].sum()), longest),
+        reference=_reference(learner, drawn, rows) if settings.objective.kl else None,
     )
+
+
+def _reference(learner: Learner, drawn: Drawn, rows: list[int]) -> torch.Tensor:
+    """Log-probs [N, T] of the rows under the base."""
+    found = torch.zeros_like(drawn.groups.actor)
+    with learner.bare():
+        for some, logprobs in drawn.afresh(rows):
+            found[some] = logprobs
+    return found
 
 
 def _passes(learner: Learner, settings: Update, drawn: Drawn, batch: _Batch, step: int) -> dict[str, float]:
@@ -148,7 +196,7 @@ def _passes(learner: Learner, settings: Update, drawn: Drawn, batch: _Batch, ste
     rows = batch.rows
     apart = correction.mismatch(batch.old[rows], batch.actor[rows], batch.mask[rows], batch.weights[rows])
     if not apart.finite:
-        raise RefusedError(
+        raise Diverged(
             f"training diverged at step {step + 1}: the actor's log-probs are no numbers ({apart})"
         )
     return {
@@ -156,7 +204,17 @@ def _passes(learner: Learner, settings: Update, drawn: Drawn, batch: _Batch, ste
         "gradient_norm": norm,
         "clipped": clipped / len(rows),
         **apart._asdict(),
+        **_away(batch),
     }
+
+
+def _away(batch: _Batch) -> dict[str, float]:
+    """How far the policy that drew the answers was from the base, nats a token; nothing where nobody looks."""
+    if batch.reference is None:
+        return {}
+    rows, old = batch.rows, batch.old[batch.rows]
+    apart = objective.divergence(old, old, batch.reference[rows], batch.mask[rows])
+    return {"kl": float(apart.sum()) / max(batch.whole.tokens, 1)}
 
 
 def _remember(settings: Update, batch: _Batch, rows: list[int], new: torch.Tensor) -> None:
@@ -176,6 +234,7 @@ def _loss(settings: Update, batch: _Batch, rows: list[int], new: torch.Tensor) -
         batch.mask[rows],
         whole=batch.whole,
         weights=batch.weights[rows],
+        reference=None if batch.reference is None else batch.reference[rows],
     )
 
 

@@ -1,143 +1,102 @@
-"""Running a training job: resume, steps, checkpoints, and the adapter at the end. ``python -m rsi.update.worker JOB``.
+"""Working on a training job: steps, checkpoints, and the adapter at the end. ``python -m rsi.update.worker JOB``.
 
-A job killed at any instant and run again ends in the same adapter: batches and draws depend on (seed, step)
-alone, a checkpoint holds weights and optimiser moments, and what was logged after it is cut off and made again.
+A job killed at any instant and run again ends in the same adapter: tasks and draws depend on the seed and on what was
+learnt before, a checkpoint holds weights, optimiser moments and which tasks come next, and what was logged after it is
+cut off and made again.
 """
 
 import argparse
+import os
 import shutil
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
-
-import orjson
 
 from rsi import faults
 from rsi.algorithm import Algorithm
 from rsi.assets import base_folder
-from rsi.engine.chat import Dialogue
-from rsi.engine.local import LocalEngine
-from rsi.engine.weights import read_base
-from rsi.errors import ContractError, IntegrityError, RsiError
-from rsi.harness import hcp
-from rsi.harness.loop import Table
-from rsi.ids import canonical
-from rsi.ports import Progress
-from rsi.records import Outcome, OutcomeKind, Task
+from rsi.errors import ContractError, IntegrityError, RefusedError, RsiError, TransientError
+from rsi.ports import Clock, Progress, SystemClock
+from rsi.records import NOBODYS
 from rsi.registry import adapters
 from rsi.registry.promote import probe_prompts
 from rsi.report.progress import TerminalProgress
 from rsi.report.words import plural
-from rsi.settings import LOCAL, quiet_dependencies
-from rsi.store.files import publish_folder, write_whole
+from rsi.settings import quiet_dependencies
+from rsi.store.files import publish_folder
 from rsi.store.locks import hold
-from rsi.tasks.prompt import ROUTE
-from rsi.tasks.worlds import HOP as WORLD
-from rsi.tasks.worlds import VERIFIER
 from rsi.update import job as jobs
-from rsi.update import learner, served
-from rsi.update.actor import Actor
-from rsi.update.batches import batch
-from rsi.update.closed import Labels, Texts, Weigh
+from rsi.update import learner, log, runs
 from rsi.update.guards import Row, Stop, judged
-from rsi.update.job import Done, Job
-from rsi.update.practice import Practice
-from rsi.update.rollouts import Recorded, Rollouts
-from rsi.update.step import imitate, take
-from rsi.update.worlds import Worlds
-from rsi.update.written import Written
-from rsi.verifiers import verify
+from rsi.update.job import Done, Job, Reason
+from rsi.update.run import Run, begin
+from rsi.update.runs import Event, event_of
+from rsi.update.step import Diverged, imitate, take
 
-FAILURES = (OutcomeKind.ERROR, OutcomeKind.INVALID)
-"""Ends of an answer that say nothing of the model."""
+PAUSE_S = 5.0
+"""How long to wait for an actor that is away, before a step is tried again."""
 
 
-class Run(NamedTuple):
-    """One job being worked on."""
-
-    place: Path
-    job: Job
-    model: learner.Learner
-    harness: hcp.Harness
-    labels: Labels
-    practice: Practice
-    rollouts: Rollouts
-    tasks: tuple[Task, ...]
-    actor: Actor | None
-    """Who samples, where that is not the learner itself."""
-
-    @property
-    def log(self) -> Path:
-        """A line a finished step."""
-        return self.place / "metrics.jsonl"
-
-    @property
-    def checkpoints(self) -> Path:
-        """The last of them is where to go on."""
-        return self.place / "checkpoints"
-
-
-def work(place: Path, base: Path, progress: Progress) -> Done:
+def work(place: Path, base: Path, progress: Progress, clock: Clock | None = None) -> Done:
     """Train the job in a folder to its end, or find it done.
+
+    Where nothing moves any more (`rsi.algorithm.Guard.stalled_seconds`) this process ends, once its record is written.
 
     Raises:
         BusyError: another worker is at it.
+        ContractError: none of its tasks can be tried.
         IntegrityError: something that is frozen changed, or the folder does not hold what the job names.
-        RefusedError: the loss is no longer a number.
+        TransientError: who samples is away, or the disk is full; the same call goes on from the last checkpoint.
     """
-    job = jobs.read(place)
-    with hold(place / "lock", f"job {job.digest[:12]}", datetime.now(UTC).isoformat(timespec="seconds")):
+    job, clock = jobs.read(place), clock or SystemClock()
+    with hold(place / "lock", f"job {job.digest[:12]}", clock.now().isoformat(timespec="seconds")):
         ended = jobs.done(place)
-        return ended if ended is not None else _worked(_run(place, job, base), progress)
+        if ended is not None:
+            return ended
+        return _told_of(begin(place, job, base, clock, lambda: _stalled(place, job)), progress)
 
 
-def _run(place: Path, job: Job, base: Path) -> Run:
-    asked = jobs.tasks(place, job)
-    harness = jobs.harness(place, job)
-    base_model, tokenizer = read_base(base)
-    model = learner.build(place / "adapters", base_model, job.settings, job.warm_start, job.frozen)
-    texts = Texts(tokenizer, harness)
-    actor, weigh = _actor(place, job, base, model, texts)
-    labels = Labels(model.decoder, texts, job.settings, weigh)
-    practice = labels if actor is None or job.hop == ROUTE else _sampled(job, actor, model, texts)
-
-    def text(tokens: Sequence[int]) -> str:
-        return str(tokenizer.decode(list(tokens)))
-
-    rollouts = Rollouts(place, job.settings.keep, job.settings.seed, job.harness, text)
-    return Run(place, job, model, harness, labels, Recorded(practice, rollouts), rollouts, asked, actor)
+def _stalled(place: Path, job: Job) -> None:
+    """End a job in which nothing moves, and the process that is stuck in it."""
+    rows = log.rows(place / "metrics.jsonl")
+    words = f"nothing moved for {job.settings.guard.stalled_seconds:g} s after step {len(rows)}"
+    skipped = sum(int(row["skipped"]) for row in rows)
+    end = Done(adapter=None, steps=len(rows), skipped=skipped, ended=words, reason=Reason.STALLED)
+    if jobs.done(place) is None:
+        jobs.finish(place, end)
+        print(f"rsi: job {job.digest[:12]} was stopped: {words}", file=sys.stderr, flush=True)
+        os._exit(RefusedError.exit_code)
 
 
-def _actor(
-    place: Path, job: Job, base: Path, model: learner.Learner, texts: Texts
-) -> tuple[Actor | None, Weigh | None]:
-    """Who samples where the learner does not itself, and how labels are weighed there."""
-    if job.settings.actor != LOCAL:
-        return served.join(job, place, model, texts)
-    if job.hop == ROUTE:
-        return None, None
-    return Actor(LocalEngine(base, job.base), place / "actor"), None
+def _told_of(run: Run, progress: Progress) -> Done:
+    """The job's end, with the run's own in ``runs.jsonl``."""
 
+    def tell(event: Event, detail: str = "") -> None:
+        runs.tell(run.place, run.clock.now, event, len(log.rows(run.log)), detail)
 
-def _sampled(job: Job, actor: Actor, model: learner.Learner, texts: Texts) -> Practice:
-    """Episodes in worlds or written answers, sampled by an actor."""
-
-    def score(state: str, expected: str) -> Outcome:
-        return verify(VERIFIER, state, expected)
-
-    dialogue = Dialogue(texts.tokenizer)
-    if job.hop != WORLD:
-        return Written(model, actor, dialogue, texts.harness, job.settings, job.base)
-    return Worlds(model, actor, Table(dialogue, texts.harness.agent, score), job.settings, job.base)
+    tell(Event.BEGAN)
+    try:
+        end = _worked(run, progress)
+    except BaseException as error:
+        event = event_of(error)
+        tell(event, f"{type(error).__name__}: {error}")
+        if event is Event.DISK_FULL:
+            raise TransientError(
+                f"no space left for job {run.job.digest[:12]} in {run.place}: free some, and run the same command "
+                "again; it goes on from the last checkpoint"
+            ) from error
+        raise
+    tell(Event.COMPLETE, end.reason.value)
+    return end
 
 
 def _worked(run: Run, progress: Progress) -> Done:
     before = learner.fingerprint(run.model)
     try:
-        rows, stop = _steps(run, progress)
+        with run.watch:
+            rows, stop = _steps(run, progress)
     finally:
         if run.actor is not None:
             run.actor.close()
@@ -146,14 +105,24 @@ def _worked(run: Run, progress: Progress) -> Done:
         raise IntegrityError(
             f"job {run.job.digest[:12]} changed the base or an adapter of another role; nothing was kept"
         )
-    if not any(row["live"] for row in rows):
-        stop = Stop(f"none of {len(rows)} steps found a group of answers with a signal", False)
-    name = None if stop is not None and not stop.well else _export(run)
+    stop = stop or Stop(Reason.STEPS, f"all {len(rows)} steps were taken")
+    signal = any(row["live"] for row in rows)
+    if not signal and stop.reason in (Reason.STEPS, Reason.NO_SIGNAL):
+        stop = Stop(Reason.NO_SIGNAL, f"none of {len(rows)} steps found a group of answers with a signal")
+    name = _export(run) if signal and stop.reason.well else None
     run.rollouts.finish()
     faults.point("update.before_complete")
     skipped = sum(int(row["skipped"]) for row in rows)
-    ended = stop.reason if stop is not None else f"all {len(rows)} steps were taken"
-    end = jobs.finish(run.place, Done(adapter=name, steps=len(rows), skipped=skipped, ended=ended))
+    end = Done(
+        adapter=name,
+        steps=len(rows),
+        skipped=skipped,
+        ended=stop.words,
+        reason=stop.reason,
+        unusable=run.unusable,
+        refused={reason.value: count for reason, count in run.refused.items()},
+    )
+    jobs.finish(run.place, end)
     run.rollouts.clear()
     with suppress(OSError):
         shutil.rmtree(run.checkpoints)
@@ -164,28 +133,51 @@ def _steps(run: Run, progress: Progress) -> tuple[list[Row], Stop | None]:
     """All steps that are left; the whole log, and why it ends early if it does."""
     settings = run.job.settings
     saved = sorted(run.checkpoints.glob("step-*"))
-    first = learner.load_checkpoint(saved[-1], run.model) if saved else 0
-    rows = _kept_rows(run.log, first)
+    first = 0
+    if saved:
+        there = learner.load_checkpoint(saved[-1], run.model)
+        first = there.step
+        run.course.restore(there.course)
+    rows = log.cut(run.log, first)
     run.rollouts.resume(first)
-    stop = judged(settings, rows)
+    stop = judged(settings, rows, run.clock.now())
     for step in range(first, settings.steps):
         if stop is not None:
             break
-        learn = imitate if settings.algorithm is Algorithm.SFT else take
-        rows.append(learn(run.model, run.practice, settings, batch(run.tasks, settings, step), step))
+        try:
+            rows.append(_step(run, step))
+        except Diverged as error:
+            stop = Stop(Reason.DIVERGED, str(error))
+            break
         if step + 1 > settings.steps * (1 - settings.averaged):
             run.model.mean.add(run.model.parameters())
-        with run.log.open("ab") as file:
-            file.write(canonical(rows[-1]) + b"\n")
+        run.watch.move()
+        log.add(run.log, rows[-1])
         faults.point("update.after_step")
         progress("update", step + 1, settings.steps, _note(rows))
         if (step + 1) % settings.checkpoint_every == 0 and step + 1 < settings.steps:
-            learner.save_checkpoint(run.checkpoints / f"step-{step + 1:06d}", run.model, step + 1)
+            target = run.checkpoints / f"step-{step + 1:06d}"
+            learner.save_checkpoint(target, run.model, step + 1, run.course.state())
             for old in sorted(run.checkpoints.glob("step-*"))[:-1]:
                 shutil.rmtree(old)
             faults.point("update.after_checkpoint")
-        stop = judged(settings, rows)
+        stop = judged(settings, rows, run.clock.now())
     return rows, stop
+
+
+def _step(run: Run, step: int) -> Row:
+    """One step, tried again where who samples is away for a moment: nothing has moved by then but the course."""
+    settings, before = run.job.settings, run.course.state()
+    learn = imitate if settings.algorithm is Algorithm.SFT else take
+    for attempt in range(settings.retries):
+        try:
+            return learn(run.model, run.practice, settings, run.course, step)
+        except TransientError as error:
+            detail = f"try {attempt + 1} of step {step + 1}: {error}"
+            runs.tell(run.place, run.clock.now, Event.ACTOR_LOST, step, detail)
+            run.course.restore(before)
+            time.sleep(PAUSE_S)
+    return learn(run.model, run.practice, settings, run.course, step)
 
 
 def _note(rows: Sequence[Row]) -> str:
@@ -194,17 +186,8 @@ def _note(rows: Sequence[Row]) -> str:
     if "reward" not in last:
         return f"loss {last['loss']:.3f}"
     silent = sum(int(row["skipped"]) for row in rows)
-    failed = sum(int(row.get(f"outcome_{kind.value}", 0)) for row in rows for kind in FAILURES)
+    failed = sum(int(row.get(f"outcome_{kind.value}", 0)) for row in rows for kind in NOBODYS)
     return f"reward {last['reward']:.2f}, {plural(silent, 'group')} without signal, {plural(failed, 'answer')} failed"
-
-
-def _kept_rows(path: Path, steps: int) -> list[Row]:
-    """The rows of the first `steps` steps; the others are cut off."""
-    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
-    rows = [row for line in lines if (row := orjson.loads(line))["step"] <= steps]
-    if len(rows) < len(lines):
-        write_whole(path, b"".join(canonical(row) + b"\n" for row in rows))
-    return rows
 
 
 def _export(run: Run) -> str:

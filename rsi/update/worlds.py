@@ -19,6 +19,7 @@ from rsi.records import OutcomeKind, Task, WorldTask
 from rsi.settings import Update
 from rsi.tasks.worlds import world_of
 from rsi.update.actor import Actor
+from rsi.update.guards import looped
 from rsi.update.learner import Learner
 from rsi.update.practice import Groups, Rollout
 from rsi.update.responses import Responses
@@ -33,10 +34,20 @@ class Worlds:
         self._model, self._actor, self._table = model, actor, table
         self._settings, self._base = settings, base
 
+    refills = 1
+
     @property
     def longest(self) -> int:
         """Most tokens that an episode may sample."""
         return self._table.rules.turns * self._table.rules.answer_tokens
+
+    def takes(self, task: Task) -> bool:
+        """Whether its world can be opened; what a world then does with it is seen when it is tried."""
+        try:
+            kind(world_of(task).environment)
+        except ValueError:  # no JSON of a task, or an environment that nobody has
+            return False
+        return True
 
     def draw(self, tasks: Sequence[Task], step: int, again: int = 0) -> "DrawnEpisodes":
         """Play each task as often as a group is large, with the weights as they are now."""
@@ -126,7 +137,14 @@ class DrawnEpisodes:
 
     def score(self, rows: Sequence[int]) -> Iterator[tuple[list[int], torch.Tensor]]:
         """Log-probs of rows; prompts are captured by the first pass over them."""
-        for part, found in self._responses.score(rows):
+        return self._of(self._responses, rows)
+
+    def afresh(self, rows: Sequence[int]) -> Iterator[tuple[list[int], torch.Tensor]]:
+        """The same, over prompts that are read again."""
+        return self._of(self._responses.afresh(), rows)
+
+    def _of(self, responses: Responses, rows: Sequence[int]) -> Iterator[tuple[list[int], torch.Tensor]]:
+        for part, found in responses.score(rows):
             yield part, self._padded(found)
 
     def _padded(self, found: torch.Tensor) -> torch.Tensor:
@@ -139,15 +157,12 @@ def _play(task: WorldTask, seed: str) -> Play:
 
 
 def _groups(episodes: Sequence[Episode], rolled: Sequence[Rolled], tasks: int, crashes: int) -> Groups:
-    width = max(1, *(len(one.response) for one in rolled))
-    actor, mask = torch.zeros(len(rolled), width), torch.zeros(len(rolled), width)
-    for row, one in enumerate(rolled):
-        actor[row, : len(one.response)] = torch.tensor(one.logprobs)
-        mask[row, : len(one.response)] = torch.tensor(one.mask, dtype=torch.float32)
+    actor, mask = _rows(rolled)
     told = [one.reward for one in episodes]
     rewards = torch.tensor([reward or 0.0 for reward in told]).view(tasks, -1)
     failed = torch.tensor([reward is None for reward in told]).view(tasks, -1).any(dim=1)
     rewards[failed] = 0.0
+    loops = [one.stop is Stop.REPEATED or _looped(one) for one in episodes]
     return Groups(
         rewards=rewards,
         actor=actor,
@@ -156,11 +171,34 @@ def _groups(episodes: Sequence[Episode], rolled: Sequence[Rolled], tasks: int, c
         facts={
             "entropy": float(-(actor * mask).sum() / mask.sum().clamp_min(1)),
             "turns": sum(_answers(one) for one in episodes) / len(episodes),
-            "repeated": sum(one.stop is Stop.REPEATED for one in episodes) / len(episodes),
-            "crashes": float(crashes),
-            "failed_groups": float(failed.sum()),
+            "repeated": sum(loops) / len(episodes),
         },
+        failed=failed,
+        counts={"crashes": float(crashes), "failed_groups": float(failed.sum())},
     )
+
+
+def _rows(rolled: Sequence[Rolled]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Log-probs under the actor and mask, [N, T] each."""
+    width = max([1, *(len(one.response) for one in rolled)])
+    actor, mask = torch.zeros(len(rolled), width), torch.zeros(len(rolled), width)
+    for row, one in enumerate(rolled):
+        actor[row, : len(one.response)] = torch.tensor(one.logprobs)
+        mask[row, : len(one.response)] = torch.tensor(one.mask, dtype=torch.float32)
+    return actor, mask
+
+
+def shown_groups(rolled: Sequence[Rolled]) -> Groups:
+    """Groups of one, each right."""
+    actor, mask = _rows(rolled)
+    right = torch.ones(len(rolled), 1)
+    return Groups(right, actor, mask, Counter(), {}, torch.zeros(len(rolled), dtype=torch.bool), {})
+
+
+def _looped(episode: Episode) -> bool:
+    """Whether most of an answer is what it said before."""
+    answers = (turn for turn in episode.turns if turn.speaker is Speaker.ANSWER)
+    return any(looped(episode.tokens[turn.start : turn.end]) for turn in answers)
 
 
 def _answers(episode: Episode) -> int:

@@ -7,12 +7,14 @@ from typing import NamedTuple
 import torch
 
 from rsi.harness import hcp
+from rsi.harness.loop import DETAIL, within
 from rsi.ids import digest
 from rsi.ports import Dialogue
-from rsi.records import Outcome, OutcomeKind, Task
+from rsi.records import NOBODYS, Outcome, OutcomeKind, Task
 from rsi.settings import Update
 from rsi.tasks.prompt import render
 from rsi.update.actor import Actor
+from rsi.update.guards import looped
 from rsi.update.learner import Learner
 from rsi.update.practice import Groups, Rollout
 from rsi.update.responses import Responses
@@ -44,6 +46,12 @@ class Written:
         self._model, self._actor, self._dialogue = model, actor, dialogue
         self._harness, self._settings, self._base = harness, settings, base
 
+    refills = 1
+
+    def takes(self, task: Task) -> bool:
+        """Any; what a verifier then makes of it is seen when it is tried."""
+        return bool(task.messages)
+
     @property
     def longest(self) -> int:
         """Most tokens of an answer."""
@@ -67,11 +75,20 @@ class Written:
                 one.token_ids,
                 one.logprobs,
                 one.finish_reason,
-                verify(task.verifier, one.text, task.expected),
+                self._judged(task, one.text),
             )
             for (task, _), prompt, one in zip(asked, prompts, said, strict=True)
         ]
         return DrawnAnswers(self._model, self._settings, answers, len(tasks))
+
+    def _judged(self, task: Task, text: str) -> Outcome:
+        """By its verifier, which may take no longer than the rules say."""
+        try:
+            return within(
+                self._settings.guard.judge_seconds, lambda: verify(task.verifier, text, task.expected)
+            )
+        except Exception as fault:  # whatever a verifier raises is its own fault, and this answer's alone
+            return Outcome(kind=OutcomeKind.ERROR, detail=f"{type(fault).__name__}: {fault}"[:DETAIL])
 
     def show(self, tasks: Sequence[Task]) -> "DrawnAnswers":
         """The answer that each task's verifier gives itself.
@@ -111,14 +128,21 @@ class DrawnAnswers:
                 response=one.ids,
                 sampled=(True,) * len(one.ids),
                 logprobs=one.logprobs,
-                reward=one.outcome.score or 0.0,
+                reward=None if one.outcome.kind in NOBODYS else one.outcome.score or 0.0,
                 outcome=one.outcome.kind,
                 stop=one.stop,
             )
 
     def score(self, rows: Sequence[int]) -> Iterator[tuple[list[int], torch.Tensor]]:
         """Log-probs of rows; prompts are captured by the first pass over them."""
-        for part, found in self._responses.score(rows):
+        return self._of(self._responses, rows)
+
+    def afresh(self, rows: Sequence[int]) -> Iterator[tuple[list[int], torch.Tensor]]:
+        """The same, over prompts that are read again."""
+        return self._of(self._responses.afresh(), rows)
+
+    def _of(self, responses: Responses, rows: Sequence[int]) -> Iterator[tuple[list[int], torch.Tensor]]:
+        for part, found in responses.score(rows):
             yield part, torch.nn.functional.pad(found, (0, self.groups.mask.shape[1] - found.shape[1]))
 
 
@@ -128,10 +152,17 @@ def _groups(answers: Sequence[_Answer], tasks: int) -> Groups:
     for row, one in enumerate(answers):
         actor[row, : len(one.ids)] = torch.tensor(one.logprobs)
         mask[row, : len(one.ids)] = 1.0
+    failed = torch.tensor([one.outcome.kind in NOBODYS for one in answers]).view(tasks, -1).any(dim=1)
+    rewards = torch.tensor([one.outcome.score or 0.0 for one in answers]).view(tasks, -1)
     return Groups(
-        rewards=torch.tensor([one.outcome.score or 0.0 for one in answers]).view(tasks, -1),
+        rewards=rewards * ~failed.unsqueeze(1),
         actor=actor,
         mask=mask,
         outcomes=Counter[OutcomeKind](one.outcome.kind for one in answers),
-        facts={"entropy": float(-(actor * mask).sum() / mask.sum().clamp_min(1))},
+        facts={
+            "entropy": float(-(actor * mask).sum() / mask.sum().clamp_min(1)),
+            "repeated": sum(looped(one.ids) for one in answers) / len(answers),
+        },
+        failed=failed,
+        counts={"failed_groups": float(failed.sum())},
     )

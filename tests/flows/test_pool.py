@@ -15,7 +15,7 @@ import pytest
 from flows.processes import Process, Processes, patiently
 from flows.server import Server, settings
 from flows.watch import Run, Watch
-from rsi.errors import ContractError, RefusedError, RsiError, TransientError
+from rsi.errors import BusyError, ContractError, RefusedError, RsiError, TransientError
 from rsi.ids import digest
 from rsi.ports import Progress, SystemClock, silent
 from rsi.registry import adapters
@@ -129,10 +129,14 @@ def test_a_run_is_followed_with_its_counts_to_its_end(
 
     def progress(what: str, done: int, total: int, note: str = "") -> None:
         heard.append((what, done, total, note))
-        put(tried, Completed(message="adapter L0-1"))
+        if what == "update":
+            put(tried, Completed(message="adapter L0-1"))
 
     assert pool.follow(tried, progress).message == "adapter L0-1"
-    assert heard == [("update", 12, 160, "reward 0.52, 3 groups without signal")]
+    assert heard == [
+        ("worker", 0, 1, "waiting for one"),
+        ("update", 12, 160, "reward 0.52, 3 groups without signal"),
+    ]
 
 
 def test_how_a_run_ended_is_how_the_job_ended(tried: UUID) -> None:
@@ -145,6 +149,7 @@ def test_how_a_run_ended_is_how_the_job_ended(tried: UUID) -> None:
     for state, error, said in (
         (Failed(name="RefusedError", message="training diverged"), RefusedError, "training diverged"),
         (Failed(name="ContractError", message="no such base"), ContractError, "no such base"),
+        (Failed(name="BusyError", message="worked on by another"), BusyError, "another"),
         (Crashed(message="out of memory"), TransientError, "goes on from its checkpoint"),
         (Cancelled(), RefusedError, "was cancelled"),
         (Failed(message="KeyError"), RsiError, "KeyError"),

@@ -119,7 +119,7 @@ def test_card_and_report_tell_the_story(made: World, tmp_path: Path) -> None:
         assert "L0-old → L0-new" in said
         assert "TF-IDF + logistic regression, trained on the same 6 texts" in said
         assert BANK.digest[:12] in said
-    assert "Reward during training" in report
+    assert "Reward, each step" in report
 
 
 def test_a_change_of_the_harness_alone_goes_through_the_same_gate(made: World, tmp_path: Path) -> None:

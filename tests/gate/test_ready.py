@@ -136,7 +136,6 @@ def test_a_gain_must_rise_above_the_champions_own_noise(
     first = card.of("routing/v1")
     itself = measure(
         contract,
-        noise,
         made.suites,
         first,
         5,

@@ -159,7 +159,7 @@ def test_an_environment_that_hangs_is_left_behind(dialogue):
     closed, _ = one(dialogue, "put(key) done", world=lambda: Cabinet("close"))
 
     assert time.monotonic() - started < 30
-    assert hung.outcome.detail == "TimeoutError: the environment did not come back within 0.2 s"
+    assert hung.outcome.detail == "TimeoutError: nothing came back within 0.2 s"
     assert closed.reward == 1.0
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsi.algorithm import Level, Normalisation, Objective, Scaling
-from rsi.update.objective import Whole, advantages, clipped_share, loss, ratios
+from rsi.update.objective import Whole, advantages, clipped_share, divergence, loss, ratios, reduced
 
 MASK = torch.tensor([[1.0, 1, 1], [1, 0, 0], [1, 1, 0], [1, 1, 1]])
 """Four answers of up to three tokens."""
@@ -149,3 +149,46 @@ def test_nothing_sampled_is_no_loss():
     empty = torch.zeros(0, 3)
     found = loss(Objective(), empty, empty, torch.zeros(0), empty, whole=Whole(0, 0, 4))
     assert found.item() == 0
+
+
+def test_the_divergence_from_the_base_has_the_gradient_of_the_divergence():
+    """Summed over all that may be sampled, with its probability: value and gradient of KL(policy || base)."""
+    generator = torch.Generator().manual_seed(4)
+    logits, base = torch.randn(2, 6, generator=generator, dtype=torch.double)
+    logits.requires_grad_()
+    reference = base.log_softmax(0)
+    mask = torch.ones(6, 1, dtype=torch.double)
+
+    def sampled(weigh):
+        new = logits.log_softmax(0)
+        old = new.detach()
+        return (old.exp() * weigh(new, old).squeeze(-1)).sum()
+
+    def ours(new, old):
+        return divergence(new.unsqueeze(-1), old.unsqueeze(-1), reference.unsqueeze(-1), mask)
+
+    def unweighted(new, old):
+        return ours(new, new)
+
+    exact = (logits.log_softmax(0).exp() * (logits.log_softmax(0) - reference)).sum()
+    (wanted,) = torch.autograd.grad(exact, logits)
+    (found,) = torch.autograd.grad(sampled(ours), logits)
+    (other,) = torch.autograd.grad(sampled(unweighted), logits)
+
+    assert float(sampled(ours).detach()) == pytest.approx(float(exact.detach()))
+    assert torch.allclose(found, wanted)
+    assert not torch.allclose(other, wanted, atol=1e-3), "without the ratio it is another gradient"
+
+
+def test_the_base_costs_what_the_objective_says():
+    """Nothing where it is not asked; else the divergence of each token, as the rest of the loss counts it."""
+    new, old, values = drawn()
+    reference = old - 0.3 * MASK
+
+    def of(kl, **given):
+        return float(loss(Objective(kl=kl), new, old, values, MASK, whole=WHOLE, **given))
+
+    apart = reduced(Normalisation.ANSWER, divergence(new, old, reference, MASK), MASK, WHOLE)
+    assert of(0.5, reference=reference) == pytest.approx(of(0.0) + 0.5 * float(apart), abs=1e-6)
+    assert float(apart) > 0
+    assert of(0.0, reference=reference) == of(0.0)

@@ -16,7 +16,7 @@ from moto.server import ThreadedMotoServer
 from rsi.errors import BusyError, ContractError, IntegrityError, TransientError
 from rsi.ports import silent
 from rsi.registry import adapters
-from rsi.settings import PROJECT, Home
+from rsi.settings import PROJECT
 from rsi.update import depot as depots
 from rsi.update import job as jobs
 from rsi.update import remote
@@ -60,10 +60,11 @@ def worker(url, machine, fault=""):
 
 
 def alone(home, job, base):
-    """What the job makes in a folder."""
-    place = Home(home.root.with_name("alone")).root
+    """What the job makes in a folder; that folder."""
+    place = home.root.with_name("alone")
     shutil.copytree(jobs.submit(home, job), place)
-    return work_on(f"file://{place}", str(base), silent)
+    work_on(f"file://{place}", str(base), silent)
+    return place
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,8 @@ def test_another_machine_goes_on_from_what_a_killed_worker_published(
     told = []
     end = work_at(url, None, lambda what, done, total, note="": told.append(done), every_s=0.05)
 
-    assert end == alone(home, job, tiny_base)
+    expected = alone(home, job, tiny_base)
+    assert end == jobs.done(expected)
     first = {"update.after_step#3": 1, "remote.after_publish": 3, "remote.before_complete": 5}[point]
     assert told == list(range(first, 7))
     assert {"adapter/adapter.json", "complete.json", "metrics.jsonl"} <= set(depot.names())
@@ -100,6 +102,7 @@ def test_another_machine_goes_on_from_what_a_killed_worker_published(
     assert adapters.describe(home, end.adapter).role == "L0"
     rows = [orjson.loads(line)["step"] for line in (place / "metrics.jsonl").read_bytes().splitlines()]
     assert rows == [1, 2, 3, 4, 5, 6]
+    assert (place / "rollouts.parquet").read_bytes() == (expected / "rollouts.parquet").read_bytes()
 
 
 def test_warm_starts_and_frozen_adapters_travel_and_are_checked(home, tiny_base):

@@ -3,23 +3,29 @@
 import shutil
 import subprocess
 import sys
+import threading
 from collections import Counter
 
 import orjson
+import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from rsi.errors import BusyError, ContractError, IntegrityError, RefusedError
+from rsi.errors import BusyError, ContractError, IntegrityError, TransientError
 from rsi.ports import silent
 from rsi.records import Outcome, OutcomeKind
 from rsi.registry import adapters
 from rsi.store.locks import hold
-from rsi.update import learner, worker
-from rsi.update.batches import batch
-from rsi.update.job import collect, submit
+from rsi.tasks import bank
+from rsi.update import learner, runs, worker
+from rsi.update.batches import slots
+from rsi.update.job import Reason, collect, submit
+from rsi.update.rollouts import FILE
+from rsi.update.runs import Event
 from rsi.update.worker import work
-from tests.made import base_digest, routing_tasks, tiny_job
+from rsi.verifiers import verify
+from tests.made import FixedClock, base_digest, routing_tasks, tiny_job
 
 
 def trained(home, job, base, progress=silent):
@@ -48,9 +54,16 @@ def test_a_job_learns_and_leaves_an_admitted_adapter(home, tiny_base):
     assert (adapter.rank, adapter.role) == (4, "L0")
 
 
-def test_a_job_cut_between_checkpoints_ends_in_the_same_adapter(home, tiny_base, tmp_path, monkeypatch):
-    """Weights, moments, draws and batches of the resumed run are those of the uninterrupted one."""
-    job = tiny_job(home, tiny_base)
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"refill": 2, "samples": 2}, {"curriculum": {"share": 0.7}}, {"objective": {"kl": 0.1}}],
+    ids=["plain", "refill", "curriculum", "kl"],
+)
+def test_a_job_cut_between_checkpoints_ends_in_the_same_adapter(
+    home, tiny_base, tmp_path, monkeypatch, settings
+):
+    """Weights, moments, draws and tasks of the resumed run are those of the uninterrupted one."""
+    job = tiny_job(home, tiny_base, **settings)
     place = submit(home, job)
     step, calls = worker.take, Counter()
 
@@ -68,8 +81,9 @@ def test_a_job_cut_between_checkpoints_ends_in_the_same_adapter(home, tiny_base,
     assert calls[2] == 2, "the step after the checkpoint is made again"
 
     other = type(home)(tmp_path / "other")
-    again = tiny_job(other, tiny_base)
+    again = tiny_job(other, tiny_base, **settings)
     assert trained(other, again, tiny_base).adapter == resumed.adapter
+    assert (submit(other, again) / FILE).read_bytes() == (place / FILE).read_bytes()
 
 
 def test_adapters_of_other_roles_and_the_base_are_left_alone(home, tiny_base):
@@ -109,24 +123,27 @@ def test_a_run_without_signal_ends_without_a_candidate(home, tiny_base, monkeypa
     end = trained(home, job, tiny_base)
 
     assert end.adapter is None
-    assert end.skipped == 6 * 4
+    assert (end.skipped, end.reason) == (6 * 4, Reason.NO_SIGNAL)
     assert "none of 6 steps found a group of answers with a signal" in end.ended
 
 
-def test_a_loss_that_is_no_number_stops_the_run(home, tiny_base, monkeypatch):
-    """The message names the step."""
+def test_a_loss_that_is_no_number_ends_the_run(home, tiny_base, monkeypatch):
+    """For good, with a record that names the step; what was said until then can be read."""
     monkeypatch.setattr("rsi.update.objective.loss", lambda _, said, *__, **___: said.sum() * float("nan"))
     job = tiny_job(home, tiny_base)
 
-    with pytest.raises(RefusedError, match="diverged at step"):
-        trained(home, job, tiny_base)
+    end = trained(home, job, tiny_base)
+
+    assert (end.adapter, end.reason, end.steps) == (None, Reason.DIVERGED, 0)
+    assert "diverged at step 1: loss nan" in end.ended
+    assert (submit(home, job) / FILE).exists()
 
 
 def test_batches_hold_every_label_equally_and_pass_through_all_tasks(home, tiny_base):
     """In four steps of four prompts each of the sixteen tasks comes once."""
     job = tiny_job(home, tiny_base)
     tasks = routing_tasks()
-    steps = [batch(tasks, job.settings, step) for step in range(4)]
+    steps = [slots(tasks, job.settings.seed, 4 * step, 4) for step in range(4)]
 
     assert all(
         Counter(one.expected for one in step) == {"L0": 1, "L1": 1, "L2": 1, "L3": 1} for step in steps
@@ -167,6 +184,7 @@ def test_a_used_up_budget_ends_a_job_with_what_it_has_become(home, tiny_base):
 
     end = trained(home, job, tiny_base)
 
+    assert end.reason is Reason.TOKENS
     assert end.steps == 2, "4 prompts with 8 answers of one token each a step"
     assert end.ended == "its 64 sampled tokens were used up after 2 steps"
     assert adapters.describe(home, end.adapter).role == "L0"
@@ -179,7 +197,7 @@ def test_a_broken_guard_leaves_no_adapter(home, tiny_base):
 
     end = trained(home, job, tiny_base)
 
-    assert (end.adapter, end.steps) == (None, 2)
+    assert (end.adapter, end.steps, end.reason) == (None, 2, Reason.MISMATCH)
     assert "in 2 steps in a row actor and learner were more than 1e-06 nats a token apart" in end.ended
     assert adapters.names(home) == ()
 
@@ -257,3 +275,147 @@ def test_what_is_kept_is_the_mean_over_the_last_steps(home, tiny_base):
         steps = [step[name.replace(".weight", f".{learner.TRAINED}.weight")] for step in kept[3:]]
         assert torch.allclose(one, torch.stack(steps).mean(dim=0), atol=1e-6)
     assert trained(home, tiny_job(home, tiny_base, averaged=0.0), tiny_base).adapter != end.adapter
+
+
+def rows_of(place):
+    """The log."""
+    return [orjson.loads(line) for line in (place / "metrics.jsonl").read_bytes().splitlines()]
+
+
+def test_groups_without_signal_are_replaced_by_the_next_tasks(home, tiny_base):
+    """Up to the bound; what was drawn in their place is asked in turn and counted."""
+    place = submit(home, tiny_job(home, tiny_base, samples=2, refill=3))
+
+    work(place, tiny_base, silent)
+
+    rows, drawn = rows_of(place), pq.read_table(place / FILE).to_pylist()
+    assert sum(row["refilled"] for row in rows) > 0
+    for row in rows:
+        mine = [one for one in drawn if one["step"] == row["step"] and one["sample"] == 0]
+        assert len(mine) == 4 + row["refilled"] == row["live"] + row["skipped"]
+        assert row["live"] == 4 or max(one["draw"] for one in mine) == 3
+    asked = [one["task_id"] for one in drawn if one["sample"] == 0]
+    assert asked == [one.task_id for one in slots(routing_tasks(), 17, 0, len(asked))]
+
+
+def test_the_base_holds_a_policy_back(home, tiny_base):
+    """A price on the divergence keeps it smaller; the log has it from the first step, where it is none."""
+    apart = []
+    for kl in (1e-9, 30.0):
+        place = submit(home, tiny_job(home, tiny_base, steps=12, learning_rate=0.02, objective={"kl": kl}))
+        work(place, tiny_base, silent)
+        apart.append([row["kl"] for row in rows_of(place)])
+
+    assert apart[0][0] == apart[1][0] == pytest.approx(0.0, abs=1e-6)
+    assert max(apart[1]) < 0.5 * max(apart[0])
+
+
+def test_without_a_price_the_base_is_not_asked(home, tiny_base, monkeypatch):
+    """It would cost a second forward."""
+    monkeypatch.setattr("rsi.update.closed.DrawnLabels.afresh", lambda *_: pytest.fail("asked"))
+    place = submit(home, tiny_job(home, tiny_base, steps=1))
+
+    work(place, tiny_base, silent)
+
+    assert "kl" not in rows_of(place)[0]
+
+
+def test_a_task_that_cannot_be_tried_is_left_out_and_counted(home, tiny_base):
+    """The others are trained on; where there is no other, the job is refused."""
+    odd = routing_tasks()[0].model_copy(update={"task_id": "t-odd", "expected": "L9"})
+    job = tiny_job(home, tiny_base, steps=2)
+    job = job.model_copy(update={"bank": bank.freeze(home, "2026-01-03", [*routing_tasks(), odd])})
+    alone = job.model_copy(update={"bank": bank.freeze(home, "2026-01-04", [odd])})
+
+    assert trained(home, job, tiny_base).unusable == 1
+    with pytest.raises(ContractError, match="none of the 1 tasks"):
+        work(submit(home, alone), tiny_base, silent)
+
+
+def test_a_verifier_that_hangs_costs_its_task_only(home, tiny_base, monkeypatch):
+    """It is given up after its time, the group says nothing, and the run goes on."""
+    real, waits = verify, threading.Event()
+
+    def slow(verifier, answer, expected):
+        if expected == "L0":
+            waits.wait(60)
+        return real(verifier, answer, expected)
+
+    monkeypatch.setattr("rsi.update.closed.verify", slow)
+    place = submit(home, tiny_job(home, tiny_base, steps=2, guard={"judge_seconds": 0.25}))
+    end = work(place, tiny_base, silent)
+    waits.set()
+
+    assert end.adapter is not None
+    assert [row["failed_groups"] for row in rows_of(place)] == [1, 1]
+    assert [row["outcome_error"] for row in rows_of(place)] == [8, 8]
+    drawn = pq.read_table(place / FILE).to_pylist()
+    assert sum(row["reward"] is None for row in drawn) == 16
+
+
+def test_an_actor_that_is_away_for_a_moment_costs_a_pause(home, tiny_base, monkeypatch):
+    """The step is tried again and the run ends as if nothing had been; one that stays away ends this run only."""
+    pauses, away = [], [3]
+    monkeypatch.setattr(worker.time, "sleep", pauses.append)
+    real = worker.take
+
+    def flaky(*given):
+        if given[-1] == 2 and away[0]:
+            given[-2].following(3)
+            away[0] -= 1
+            raise TransientError("nobody answers")
+        return real(*given)
+
+    monkeypatch.setattr(worker, "take", flaky)
+    job = tiny_job(home, tiny_base)
+    place = submit(home, job)
+    with pytest.raises(TransientError, match="nobody answers"):
+        work(place, tiny_base, silent)
+    end = work(place, tiny_base, silent)
+
+    told = [(one.event, one.step) for one in runs.read(place)]
+    began, lost, over = Event.BEGAN, Event.ACTOR_LOST, Event.COMPLETE
+    assert told == [(began, 0), (lost, 2), (lost, 2), (began, 2), (lost, 2), (over, 6)]
+    assert pauses == [worker.PAUSE_S] * 2
+    monkeypatch.undo()
+    other = type(home)(home.root / "other")
+    assert trained(other, tiny_job(other, tiny_base), tiny_base).adapter == end.adapter
+
+
+def test_a_torn_log_is_mended(home, tiny_base, monkeypatch):
+    """What a kill left of a line is cut off before another is written."""
+    place = submit(home, tiny_job(home, tiny_base))
+    real, cuts = worker.take, [2]
+
+    def cut(*given):
+        if given[-1] in cuts:
+            cuts.remove(given[-1])
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(worker, "take", cut)
+    with pytest.raises(KeyboardInterrupt):
+        work(place, tiny_base, silent)
+    with (place / "metrics.jsonl").open("ab") as file:
+        file.write(b'{"step":3,"live"')
+
+    work(place, tiny_base, silent)
+
+    assert [row["step"] for row in rows_of(place)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_no_step_begins_after_its_hour(home, tiny_base):
+    """By the clock that the worker is given; an adapter of no step is none."""
+    clock = FixedClock("2026-01-02T02:59:59+00:00")
+    until = {"until": "2026-01-02T03:00:00Z"}
+    place = submit(home, tiny_job(home, tiny_base, budget=until))
+
+    def tick(*_):
+        clock.move(seconds=0.5)
+
+    end = work(place, tiny_base, tick, clock)
+    late = work(submit(home, tiny_job(home, tiny_base, budget=until, seed=5)), tiny_base, silent, clock)
+
+    assert (end.reason, end.steps) == (Reason.CLOCK, 2)
+    assert end.adapter is not None
+    assert (late.reason, late.steps, late.adapter) == (Reason.CLOCK, 0, None)

@@ -1,5 +1,7 @@
 """Rollouts of several turns: what was sampled is trained on, and nothing else."""
 
+import threading
+
 import orjson
 import pytest
 import torch
@@ -17,6 +19,7 @@ from rsi.tasks import bank
 from rsi.tasks.worlds import task_of, world_of
 from rsi.update import learner, objective
 from rsi.update.job import submit
+from rsi.update.practice import Joined
 from rsi.update.worker import work
 from rsi.update.worlds import Worlds
 from rsi.verifiers import final_state
@@ -140,8 +143,8 @@ def test_a_crashed_world_is_tried_once_more(model, tiny_base, cabinet):
 
     groups = worlds(model, tiny_base, ["put(key) done"] * SAMPLES).draw([task], 0).groups
 
-    assert groups.facts["crashes"] == 1
-    assert groups.facts["failed_groups"] == 0
+    assert groups.counts["crashes"] == 1
+    assert groups.counts["failed_groups"] == 0
     assert groups.rewards.tolist() == [[1.0] * SAMPLES]
 
 
@@ -152,9 +155,93 @@ def test_a_group_whose_world_crashes_again_says_nothing(model, tiny_base, cabine
 
     groups = worlds(model, tiny_base, ["put(key) done"] * 3 + ["put(hat) done"]).draw([task], 0).groups
 
-    assert groups.facts["failed_groups"] == 1
+    assert groups.counts["failed_groups"] == 1
     assert not bool(objective.advantages(groups.rewards).live.any())
     assert groups.outcomes[OutcomeKind.ERROR] == 1
+
+
+@pytest.mark.parametrize(("retries", "failed"), [(0, 1), (1, 1), (2, 0)])
+def test_a_crashed_world_is_tried_as_often_as_the_settings_say(model, tiny_base, cabinet, retries, failed):
+    """Each time in a fresh one."""
+    task, breaking = cabinet
+    breaking += [Cabinet(breaks="call"), Cabinet(), Cabinet(), Cabinet(), Cabinet(breaks="reset")]
+    settings = SETTINGS.model_copy(update={"retries": retries})
+
+    drawn = worlds(model, tiny_base, ["put(key) done"] * SAMPLES, settings).draw([task], 0)
+
+    assert drawn.groups.counts == {"crashes": min(retries, 2), "failed_groups": failed}
+    assert drawn.groups.failed.tolist() == [bool(failed)]
+    assert [one.reward for one in drawn.rollouts()] == [None if failed else 1.0, 1.0, 1.0, 1.0]
+
+
+def test_a_verifier_that_hangs_is_a_crash_of_its_episode(model, tiny_base, cabinet):
+    """It is left behind after the time that a world has."""
+    task, _ = cabinet
+    waits = threading.Event()
+    practice = worlds(model, tiny_base, ["put(key) done"] * SAMPLES)
+
+    def slow(state, expected):
+        waits.wait(60)
+        return final_state.check(state, expected)
+
+    practice._table = practice._table._replace(score=slow, rules=Rules(context=8192, tool_seconds=0.05))
+    drawn = practice.draw([task], 0)
+    waits.set()
+
+    assert drawn.groups.outcomes == {OutcomeKind.ERROR: SAMPLES}
+    assert {one.stop for one in drawn.rollouts()} == {"crash"}
+    assert drawn.groups.counts["failed_groups"] == 1
+
+
+def test_rollouts_are_what_was_read_and_sampled(model, tiny_base, cabinet):
+    """Tokens of prompt and response, which of them were sampled, and their log-probs."""
+    task, _ = cabinet
+    said = {row: ["put(key)", "done"] if row % 2 else ["put(hat) done"] for row in range(SAMPLES)}
+    drawn = worlds(model, tiny_base, said).draw([task], 0)
+
+    found = list(drawn.rollouts())
+
+    dialogue = Dialogue(AutoTokenizer.from_pretrained(tiny_base))
+    assert [one.sample for one in found] == list(range(SAMPLES))
+    assert [one.reward for one in found] == [0.0, 1.0, 0.0, 1.0]
+    for row, one in enumerate(found):
+        assert one.task_id == task.task_id
+        sampled = [token for token, mine in zip(one.response, one.sampled, strict=True) if mine]
+        assert sampled == [token for text in said_of(row) for token in dialogue.answer(text)]
+        assert list(one.logprobs) == [-0.5] * len(sampled)
+
+
+def said_of(row):
+    """What the row said."""
+    return ["put(key)", "done"] if row % 2 else ["put(hat) done"]
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["captured", "whole prompt"])
+def test_draws_of_one_step_are_scored_as_one(model, tiny_base, cabinet, whole):
+    """Rows of the second behind those of the first, each with its own log-probs; read afresh as well."""
+    task, _ = cabinet
+    settings = SETTINGS.model_copy(update={"whole_prompt": whole})
+    short = worlds(model, tiny_base, ["put(key) done"] * SAMPLES, settings).draw([task], 0)
+    long = worlds(model, tiny_base, {row: ["put(key)", "done"] for row in range(SAMPLES)}, settings).draw([task], 0, 1)
+    both = Joined([short, long])
+
+    def scored(drawn, rows, way="score"):
+        return {
+            row: value[: int(drawn.groups.mask.shape[1])].detach()
+            for some, found in getattr(drawn, way)(rows)
+            for row, value in zip(some, found, strict=True)
+        }
+
+    found = scored(both, [1, 3, 5, 6])
+    alone = {**scored(short, [1, 3]), 5: scored(long, [1])[1], 6: scored(long, [2])[2]}
+    assert sorted(found) == [1, 3, 5, 6]
+    for row, value in alone.items():
+        assert torch.allclose(found[row][: len(value)], value, atol=1e-5)
+    again = scored(both, [1, 3, 5, 6], "afresh")
+    assert all(torch.allclose(again[row], found[row], atol=1e-5) for row in found)
+    assert both.groups.rewards.tolist() == [[1.0] * SAMPLES] * 2
+    assert both.groups.mask.shape == (2 * SAMPLES, long.groups.mask.shape[1])
+    assert both.groups.facts["turns"] == 1.5
 
 
 def desk_job(home, tiny_base, **settings):
@@ -180,7 +267,7 @@ def test_shown_solutions_are_learnt(home, tiny_base):
 
 def test_rollouts_of_a_model_that_knows_nothing_leave_no_candidate(home, tiny_base):
     """The actor plays with the learner's weights; nothing is right, so nothing is learnt."""
-    place = submit(home, desk_job(home, tiny_base, steps=2, prompts=1, samples=2))
+    place = submit(home, desk_job(home, tiny_base, steps=2, prompts=1, samples=2, refill=0))
 
     end = work(place, tiny_base, silent)
 

@@ -78,12 +78,12 @@ def test_a_few_steps_of_routing(home, smollm, url, engine, capsys, monkeypatch):
     assert seen[0][1] < BOUND < seen[-1][1], "fresh weights are the base, trained ones are not"
     assert all(gap < BOUND for _, _, gap in seen)
     assert all(row["largest"] < BOUND for row in log)
-    assert dict(engine.adapters()) == {}
+    assert not {name for name, _, _ in seen} & set(engine.adapters())
 
 
 def test_episodes_of_the_desk(smollm, tmp_path, url, engine, home, capsys):
     """Tokens in, sampled ids and log-probs out; the learner gives the same ids the same log-probs."""
-    settings = Update(actor=url, samples=4, prompts=2, rank=16, alpha=32)
+    settings = Update(actor=url, samples=4, prompts=1, rank=16, alpha=32)
     base, tokenizer = read_base(smollm)
     model = learner.build(tmp_path, base, settings, None, ())
     job = tiny_job(home, smollm).model_copy(update={"settings": settings})
@@ -93,7 +93,7 @@ def test_episodes_of_the_desk(smollm, tmp_path, url, engine, home, capsys):
         model, actor, Table(Dialogue(tokenizer), harness.agent, final_state.check), settings, job.base
     )
     desk = kind("desk")
-    tasks = [task_of(one, desk.open()) for one in desk.tasks(2, 1, Pool.TRAIN)]
+    tasks = [task_of(one, desk.open()) for one in desk.tasks(1, 1, Pool.TRAIN)]
     lines, names = [], []
 
     for step in range(2):
@@ -114,8 +114,8 @@ def test_episodes_of_the_desk(smollm, tmp_path, url, engine, home, capsys):
         print("\nservice desk: difference of actor's and learner's log-probs of sampled tokens")
         print("\n".join(lines))
     assert names[0] != names[1]
-    assert listed == set(names)
-    assert dict(engine.adapters()) == {}
+    assert set(names) <= listed
+    assert not set(names) & set(engine.adapters())
 
 
 def renamed(folder: Path, target: Path) -> Path:
@@ -150,7 +150,7 @@ def test_an_adapter_with_wrong_module_names_is_caught(home, smollm, tmp_path, ur
     engine.unload("right")
 
     harness = router()
-    prompts = [harness.route_prompt((ChatMessage(role="user", content=texts[0]),)) for texts in REQUESTS.values()]
+    prompts = [harness.route_prompt((ChatMessage(role="user", content=REQUESTS["L1"][0]),))]
     engine.load("right", right)
     measured = engine.choose(prompts, harness.words, "right")
     engine.unload("right")
@@ -171,7 +171,7 @@ def test_an_adapter_with_wrong_module_names_is_caught(home, smollm, tmp_path, ur
         for file in made.iterdir():
             (folder / file.name).write_bytes(file.read_bytes())
 
-    place = submit(home, tiny_job(home, smollm, actor=url, **FEW))
+    place = submit(home, tiny_job(home, smollm, actor=url, **{**FEW, "prompts": 2, "samples": 4}))
     monkeypatch.setattr(learner, "export", misnamed)
     with pytest.raises(RefusedError, match="does not act: the actor answers as the base would") as caught:
         work(place, smollm, silent)

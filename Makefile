@@ -43,6 +43,8 @@ bench: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_screens
 	$(BIN)/python -m tests.benchmarks.bench_discover
 	$(BIN)/python -m tests.benchmarks.bench_desk
+	$(BIN)/python -m tests.benchmarks.bench_grpo
+	$(BIN)/python -m tests.benchmarks.bench_prefix
 
 check: $(READY)
 	$(BIN)/ruff check rsi flows dashboards tests

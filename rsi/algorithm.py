@@ -16,6 +16,15 @@ class Algorithm(StrEnum):
     """From right answers that it is shown: the next token's log-probability, over answer tokens only."""
 
 
+class Backend(StrEnum):
+    """Which trainer works on a job: `rsi.update.backends`."""
+
+    LOCAL = "local"
+    """Ours."""
+    TRL = "trl"
+    """TRL's GRPOTrainer, in an environment of its own."""
+
+
 class Scaling(StrEnum):
     """What a group's centred rewards are divided by."""
 

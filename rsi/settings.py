@@ -15,7 +15,18 @@ from typing import Literal
 import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rsi.algorithm import Algorithm, Budget, Correction, Curriculum, Guard, Keep, Level, Objective, Rule
+from rsi.algorithm import (
+    Algorithm,
+    Backend,
+    Budget,
+    Correction,
+    Curriculum,
+    Guard,
+    Keep,
+    Level,
+    Objective,
+    Rule,
+)
 from rsi.errors import ContractError
 from rsi.ids import Digest, digest
 from rsi.intake import Redaction, Splits, Traces
@@ -249,6 +260,8 @@ class Update(_Section):
     """What a training job may spend and how it trains."""
 
     algorithm: Algorithm = Algorithm.GRPO
+    backend: Backend = Backend.LOCAL
+    """Which trainer works on the job: `rsi.update.backends`."""
     actor: str = Field(LOCAL, pattern=r"^(local|https?://\S+)$")
     """Who samples: `local`, or the URL of a vLLM server that serves the same base and reads the job's folder."""
     steps: int = Field(160, ge=1)

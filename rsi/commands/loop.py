@@ -112,7 +112,7 @@ def _dry_run(home: Home, deployment: Deployment, name: Night, json: bool) -> Non
         "role": deployment.night.role,
         "steps": deployment.update.steps,
         "answers": deployment.update.steps * deployment.update.prompts * deployment.update.samples,
-        "contract": deployment.contract,
+        "contract": deployment.contract_of(deployment.night.role),
     }
     if json:
         as_json(plan)
@@ -122,7 +122,7 @@ def _dry_run(home: Home, deployment: Deployment, name: Night, json: bool) -> Non
     role = deployment.night.role or "as the failure modes decide"
     line(
         f"update: role {role}, at most {deployment.update.steps} steps "
-        f"({plan['answers']} answers); gate: contract {deployment.contract}"
+        f"({plan['answers']} answers); gate: contract {plan['contract']}"
     )
 
 

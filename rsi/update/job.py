@@ -201,17 +201,27 @@ def finish(place: Path, end: Done) -> Done:
 
 
 def collect(home: Home, place: Path, end: Done) -> None:
-    """Bring the adapter of a complete job into the home.
+    """Bring the adapter of a complete job into the home, or nothing where it is not what the job named.
 
     Raises:
-        IntegrityError: it is not what the job named.
+        IntegrityError: it is not; a worker may be another machine.
     """
-    if end.adapter is None:
+    name = end.adapter
+    if name is None:
         return
 
     def fill(target: Path) -> None:
-        for file in adapters.FILES:
-            shutil.copyfile(place / "adapter" / file, target / file)
+        try:
+            for file in adapters.FILES:
+                shutil.copyfile(place / "adapter" / file, target / file)
+            found = adapters.name_of(target)
+        except (FileNotFoundError, ValidationError) as error:
+            raise IntegrityError(f"job {place.name[:12]} left no whole adapter in {place / 'adapter'}: {error}") from None
+        if found != name:
+            raise IntegrityError(
+                f"job {place.name[:12]} names adapter {name[:80]}, and {place / 'adapter'} holds {found}; remove the job's "
+                "folder and train again"
+            )
 
-    publish_folder(home.adapters / end.adapter, fill)
-    adapters.describe(home, end.adapter)
+    publish_folder(adapters.folder(home, name), fill)
+    adapters.describe(home, name)

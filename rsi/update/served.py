@@ -40,7 +40,7 @@ class Proof:
     """Whether a server answers with the weights that are trained.
 
     Two sides never agree to the last bit: how far they are apart on the base alone is the measure of what may be told
-    apart. An adapter that moved less than twice that is held to `AGREEMENT` only.
+    apart. An adapter that moved less than four times that, or than twice `EFFECT`, is held to `AGREEMENT` only.
     """
 
     def __init__(self, engine: Weigher, probe: Probe) -> None:

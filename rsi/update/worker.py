@@ -18,6 +18,7 @@ from rsi import faults
 from rsi.algorithm import Algorithm
 from rsi.assets import base_folder
 from rsi.errors import ContractError, IntegrityError, RefusedError, RsiError, TransientError
+from rsi.harness import hcp
 from rsi.ports import Clock, Progress, SystemClock
 from rsi.records import NOBODYS
 from rsi.registry import adapters
@@ -29,6 +30,8 @@ from rsi.store.files import publish_folder
 from rsi.store.locks import hold
 from rsi.update import job as jobs
 from rsi.update import learner, log, runs
+from rsi.update.backends import backend
+from rsi.update.closed import Labels
 from rsi.update.guards import Row, Stop, judged
 from rsi.update.job import Done, Job, Reason
 from rsi.update.run import Run, begin
@@ -55,7 +58,12 @@ def work(place: Path, base: Path, progress: Progress, clock: Clock | None = None
         ended = jobs.done(place)
         if ended is not None:
             return ended
-        return _told_of(begin(place, job, base, clock, lambda: _stalled(place, job)), progress)
+        return backend(job.settings.backend)(place, job, base, progress, clock)
+
+
+def train(place: Path, job: Job, base: Path, progress: Progress, clock: Clock) -> Done:
+    """The backend `local`: our trainer, in this process."""
+    return _told_of(begin(place, job, base, clock, lambda: _stalled(place, job)), progress)
 
 
 def _stalled(place: Path, job: Job) -> None:
@@ -109,7 +117,8 @@ def _worked(run: Run, progress: Progress) -> Done:
     signal = any(row["live"] for row in rows)
     if not signal and stop.reason in (Reason.STEPS, Reason.NO_SIGNAL):
         stop = Stop(Reason.NO_SIGNAL, f"none of {len(rows)} steps found a group of answers with a signal")
-    name = _export(run) if signal and stop.reason.well else None
+    kept = signal and stop.reason.well
+    name = publish(run.place, run.job, run.model, run.labels, run.harness) if kept else None
     run.rollouts.finish()
     faults.point("update.before_complete")
     skipped = sum(int(row["skipped"]) for row in rows)
@@ -190,25 +199,24 @@ def _note(rows: Sequence[Row]) -> str:
     return f"reward {last['reward']:.2f}, {plural(silent, 'group')} without signal, {plural(failed, 'answer')} failed"
 
 
-def _export(run: Run) -> str:
-    """Put the adapter into the job's folder; its name."""
-    settings, base = run.job.settings, run.job.base
+def publish(place: Path, job: Job, model: learner.Learner, labels: Labels, harness: hcp.Harness) -> str:
+    """Put the trained adapter into the job's folder; its name."""
 
     def fill(draft: Path) -> None:
-        learner.export(run.model, draft, base)
+        learner.export(model, draft, job.base)
         card = adapters.Card(
-            role=run.job.role,
-            base=base,
-            rank=settings.rank,
-            alpha=settings.alpha,
+            role=job.role,
+            base=job.base,
+            rank=job.settings.rank,
+            alpha=job.settings.alpha,
             files=adapters.hashes(draft),
-            harness=run.job.harness,
-            probe=run.labels.measure(probe_prompts(run.harness)),
+            harness=job.harness,
+            probe=labels.measure(probe_prompts(harness)),
         )
         adapters.seal(draft, card)
 
     # A worker that was killed after this point comes from the same checkpoint to the same weights.
-    return adapters.name_of(publish_folder(run.place / "adapter", fill))
+    return adapters.name_of(publish_folder(place / "adapter", fill))
 
 
 def base_of(job: Job, said: str | None = None) -> Path:

@@ -183,7 +183,14 @@ def test_a_job_killed_again_and_again_runs_to_the_same_end(point, turn, home, al
     assert outcome(place) == alone
 
 
-@pytest.mark.parametrize("point", ["update.after_step", "rollouts.after_part", "update.after_checkpoint"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        "rollouts.after_part",
+        pytest.param("update.after_step", marks=pytest.mark.slow),
+        pytest.param("update.after_checkpoint", marks=pytest.mark.slow),
+    ],
+)
 def test_a_full_disk_is_said_and_mended_by_running_again(
     point, home, alone, tiny_base, tmp_path, monkeypatch
 ):

@@ -6,17 +6,18 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from rsi.gate.contract import Contract
+from rsi.gate.contract import Contract, read
 from rsi.gate.evaluate import evaluate
 from rsi.gate.gate import gate
 from rsi.gate.noise import floor, measure
 from rsi.gate.ready import ready
 from rsi.gate.scorecard import Assume
+from rsi.gate.suites import load
 from rsi.gate.terms import Noise
 from rsi.gate.verdict import judge
 from rsi.questions import Certificate
 from rsi.records import Clause, Judgement, Verdict
-from rsi.settings import Home
+from rsi.settings import PROJECT, Home
 from rsi.statistics.noninferiority import noninferior
 from tests.gate.made import (
     CANDIDATE,
@@ -60,6 +61,20 @@ def test_a_suite_that_can_find_the_wanted_gain_is_ready(made: World) -> None:
     ]
     assert 0.05 < named(found, "target_power").numbers["mde"] < 0.1
     assert ready(made.contract, made.suites, 0.05) == ()
+
+
+def test_the_contract_for_many_nights_is_ready_on_its_suites() -> None:
+    """What its budget leaves to each question suffices for the gain that it wants to see."""
+    root = PROJECT / "contracts"
+    contract = read("nightly/v1", root)
+    suites = {name: load(name, pin, root, lambda ref: "text") for name, pin in contract.pins.items()}
+    assert contract.budget is not None
+    found = ready(contract, suites, contract.budget.level(1))
+
+    assert [(one.name, one.judgement) for one in found] == [
+        ("target_power", PASS),
+        ("guard_easy_power", PASS),
+    ]
 
 
 def test_one_too_small_says_so_with_the_items_it_would_need(made: World) -> None:

@@ -238,6 +238,19 @@ def test_a_folder_goes_to_another_machine(home, tiny_base, tmp_path):
     collect(home, copy, here)
 
 
+@pytest.mark.parametrize("name", ["L0-000000000000", "../../L0-000000000000"])
+def test_an_adapter_that_is_not_what_the_job_names_stays_outside(home, tiny_base, name):
+    """A worker may be another machine, and its word is checked before anything enters the home."""
+    place = submit(home, tiny_job(home, tiny_base))
+    end = work(place, tiny_base, silent)
+
+    with pytest.raises((IntegrityError, ContractError)):
+        collect(home, place, end.model_copy(update={"adapter": name}))
+
+    assert not home.adapters.exists() or not list(home.adapters.iterdir())
+    assert not list(home.root.parent.rglob("L0-0000*"))
+
+
 def test_a_folder_with_other_tasks_is_not_worked_on(home, tiny_base):
     """Nor with another harness."""
     place = submit(home, tiny_job(home, tiny_base))

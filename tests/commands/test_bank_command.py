@@ -38,6 +38,16 @@ def test_a_bank_of_a_world_trains_a_specialist(rsi: Terminal) -> None:
     assert after.adapters["L1"] != before.adapters["L1"]
 
 
+def test_a_bank_of_one_level_of_a_world(rsi: Terminal) -> None:
+    """Of the tasks that are made, those of other levels are left out."""
+    asked = ["bank", "make", "--environment", "desk", "--count", "9", "--level", "1", "--json"]
+    made = orjson.loads(rsi.ok(*asked))
+
+    tasks = bank.load(rsi.home, made["bank"])
+    assert 0 < len(tasks) <= 3
+    assert {orjson.loads(one.world)["level"] for one in tasks} == {1}
+
+
 @pytest.mark.skipif(not PULLED, reason="the asset bfcl-answers is not pulled: rsi assets pull")
 def test_a_bank_of_public_tool_calls(rsi: Terminal) -> None:
     """The training half of a file, each with its licence; tasks that the verifier accepts its own answers of."""

@@ -1,94 +1,20 @@
-"""The command line: ``rsi --help``. Commands live in `rsi.commands`; heavy imports wait until one needs them.
+"""The command line: ``rsi --help``. Commands live in `rsi.commands`.
 
 Exit codes: 0 ok (also a night that stays quiet), 1 refused by a gate or a rule, 2 usage, 3 integrity, 75 try again.
+
+Nothing of ours is imported before `main` runs: processes that a command starts load this module as well.
 """
 
-import os
 import sys
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from rsi.commands import (
-    ask,
-    assets,
-    bank,
-    dashboards,
-    gate,
-    ingest,
-    loop,
-    measure,
-    mode_labels,
-    modes,
-    quarantine,
-    rollouts,
-    screens,
-    service,
-    traces,
-    versions,
-)
-from rsi.commands.say import line, warn
-from rsi.errors import QuietError, RsiError, TransientError
-from rsi.settings import quiet_dependencies
-
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    help="Make a deployed language model and its harness better every night, and never worse.",
-)
-
-
-@app.callback()
-def _options(
-    home: Annotated[Path | None, typer.Option(help="Folder of the deployment.", envvar="RSI_HOME")] = None,
-) -> None:
-    if home is not None:
-        os.environ["RSI_HOME"] = str(home)
-
-
-for _command in (
-    loop.init,
-    service.doctor,
-    ingest.ingest,
-    ask.sql,
-    loop.discover,
-    loop.expand,
-    loop.update,
-    rollouts.rollouts,
-    measure.measure,
-    versions.approve,
-    versions.promote,
-    versions.rollback,
-    loop.nightly,
-    service.serve,
-    dashboards.dashboards,
-    versions.status,
-    versions.lineage,
-    versions.verify,
-    ingest.snapshot,
-    versions.report,
-    service.demo,
-):
-    app.command()(_command)
-for _name, _group in {
-    "gate": gate.gate_app,
-    "assets": assets.assets_app,
-    "traces": traces.traces_app,
-    "quarantine": quarantine.quarantine_app,
-    "modes": modes.modes_app,
-    "bank": bank.bank_app,
-    "screens": screens.screens_app,
-}.items():
-    app.add_typer(_group, name=_name)
-
-
-modes.modes_app.add_typer(mode_labels.labels_app, name="label")
 
 
 def main() -> None:
     """Run one command; an error of ours is one line and its exit code."""
+    from rsi.commands.app import app
+    from rsi.commands.say import line, warn
+    from rsi.errors import QuietError, RsiError, TransientError
+    from rsi.settings import quiet_dependencies
+
     quiet_dependencies()
     try:
         app()

@@ -49,8 +49,8 @@ def digest_files(root: Path, names: Iterable[str]) -> Digest:
     return digest([[name, digest_file(root / name)] for name in sorted(names)])
 
 
-def uid(*parts: str) -> str:
-    """A 32-digit id from (namespace, format, native id, …); equal parts give equal ids."""
+def uid(*parts: object) -> str:
+    """A 32-digit id from (namespace, format, native id, …) or other JSON values; equal parts give equal ids."""
     return hashlib.sha256(orjson.dumps(parts)).hexdigest()[:32]
 
 

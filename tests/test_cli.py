@@ -30,7 +30,7 @@ def ready(tmp_path_factory, tiny_base):
 def test_help_loads_nothing_heavy():
     """Neither torch nor prefect nor duckdb, nor what else takes long."""
     code = (
-        "import sys\nfrom typer.testing import CliRunner\nfrom rsi.cli import app\n"
+        "import sys\nfrom typer.testing import CliRunner\nfrom rsi.commands.app import app\n"
         "assert CliRunner().invoke(app, ['--help']).exit_code == 0\n"
         "print([m for m in ('torch', 'prefect', 'duckdb', 'transformers', 'pyarrow', 'sklearn', 'pandas', 'fastapi') "
         "if m in sys.modules])"
@@ -44,7 +44,7 @@ def test_every_command_has_help():
     """And its help says something."""
     from typer.main import get_command
 
-    from rsi.cli import app
+    from rsi.commands.app import app
 
     waiting = list(get_command(app).commands.items())
     while waiting:

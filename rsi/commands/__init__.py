@@ -1,1 +1,1 @@
-"""The commands, by what they are about; `rsi.cli` puts them together."""
+"""The commands, by what they are about; `app` puts them together."""

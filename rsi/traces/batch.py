@@ -8,21 +8,21 @@ import gc
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, NamedTuple, Union, get_args, get_origin, get_type_hints
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import orjson
 
-from rsi.ids import digest, digest_bytes, uid
+from rsi.ids import digest_bytes, uid
 from rsi.intake import Redaction, Splits
 from rsi.records import Origin, Split
+from rsi.traces.arrays import TABLES, columns
 from rsi.traces.detect import read
 from rsi.traces.formats.assembly import unstreamed
 from rsi.traces.pieces import OPEN
 from rsi.traces.redact import Redactor
-from rsi.traces.rows import Json, Message, Place, Refusal, Rows, Score, Span, ToolCall, Trace
-from rsi.traces.said import said, says_more, thought
+from rsi.traces.rows import Json, Message, Place, Refusal, Rows, Trace
+from rsi.traces.said import says_more
 from rsi.traces.split import HELD_OUT, OUTWARD, Basis, Splitter, weight
 from rsi.traces.streams import holds_stream
 from rsi.traces.values import Flaw, Piece
@@ -31,14 +31,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EXCERPT = 200
-TABLES: Mapping[str, type[NamedTuple]] = {
-    "trace_parts": Trace,
-    "span_parts": Span,
-    "message_parts": Message,
-    "tool_call_parts": ToolCall,
-    "scores": Score,
-}
-"""Table -> the row that it is made of."""
 
 
 class Input(NamedTuple):
@@ -54,6 +46,10 @@ class Input(NamedTuple):
     def place(self, line: int, byte_offset: int) -> Place:
         """A place in it."""
         return Place(self.namespace, self.origin, self.file_id, line, byte_offset, self.uri)
+
+
+Chunk: TypeAlias = Sequence[tuple[Input, Piece | Flaw]]
+"""Consecutive pieces of one file or several."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,7 @@ class Batch:
     more weight counts), parted (whether the record tells of others too), part (where it is needed); and for a refusal
     quarantine_uid, reason, detail and excerpt."""
     records: "pa.Table"
-    """record, file, line, byte_offset, body."""
+    """record, file, line, byte_offset, body; in a thin batch the body is null where it is as it came."""
     tables: "Mapping[str, pa.Table]"
     """Rows by table, with `unit`; trace_uid stands in each."""
     redacted: Mapping[int, Mapping[str, int]]
@@ -87,6 +83,18 @@ class Batch:
     def size(self) -> int:
         """Bytes of text."""
         return int(self.records.nbytes)
+
+    def filled(self, chunk: "Chunk") -> "Batch":
+        """A thin batch with the texts of its chunk."""
+        import pyarrow as pa
+
+        own = self.records["body"].to_pylist()
+        came = (piece.body if isinstance(piece, Piece) else b"" for _, piece in chunk)
+        bodies = [text if body is None else body for text, body in zip(came, own, strict=True)]
+        records = self.records.set_column(
+            self.records.column_names.index("body"), "body", pa.array(bodies, pa.large_binary())
+        )
+        return replace(self, records=records)
 
     @classmethod
     def joined(cls, batches: "Sequence[Batch]") -> "Batch":
@@ -125,26 +133,31 @@ class Reader:
         self._redaction = rules.redaction
         self._redactor = Redactor(rules.key, rules.redaction.allow, frozenset(rules.redaction.kinds))
 
-    def read(self, chunk: Sequence[tuple[Input, Piece | Flaw]]) -> Batch:
+    def read(self, chunk: Chunk) -> Batch:
         """Read the pieces of a chunk, in order."""
+        return self.thin(chunk).filled(chunk)
+
+    def thin(self, chunk: Chunk) -> Batch:
+        """Read them for somebody else who has the chunk: texts that are as they came are left out."""
         suspects = self._suspects(chunk)
         with _uncollected():
             # What was drawn is gone when the search for cycles begins again.
             return self._drawn(chunk, suspects)
 
-    def _drawn(self, chunk: Sequence[tuple[Input, Piece | Flaw]], suspects: set[int]) -> Batch:
-        drawn = _Drawn()
+    def _drawn(self, chunk: Chunk, suspects: set[int]) -> Batch:
+        drawn = _Drawn(self._splitter)
         for number, (source, piece) in enumerate(chunk):
             body, found, counts = self._record(source, piece, number in suspects)
             if counts:
                 drawn.redacted.setdefault(source.number, Counter()).update(counts)
-            drawn.records.append((number, source.number, piece.line, piece.byte_offset, body))
-            for one in found:
-                drawn.unit(number, source, piece, one, body)
+            came = isinstance(piece, Piece) and body is piece.body
+            drawn.records.append((number, source.number, piece.line, piece.byte_offset))
+            drawn.bodies.append(None if came else body)
+            drawn.units_of(number, source, piece, found, body)
         drawn.named(self._redactor)
-        return drawn.batch(tuple(dict.fromkeys(source for source, _ in chunk)), self._splitter)
+        return drawn.batch(tuple(dict.fromkeys(source for source, _ in chunk)))
 
-    def _suspects(self, chunk: Sequence[tuple[Input, Piece | Flaw]]) -> set[int]:
+    def _suspects(self, chunk: Chunk) -> set[int]:
         import pyarrow as pa
 
         if not self._redaction.enabled:
@@ -203,47 +216,89 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
+class _Unit(NamedTuple):
+    """What is left of a unit without its rows. The decoded record is not kept: many take more room than their text."""
+
+    file: int
+    record: int
+    key: str | None = None
+    """Of a refusal."""
+    refusal: Refusal | None = None
+    excerpt: str | None = None
+    trace_uid: str | None = None
+    native: tuple[str, str] = ("", "")
+    """Namespace and id of the trace."""
+    session: tuple[str, str] | None = None
+    basis: Basis = Basis.TRACE
+    """Without a session."""
+    parted: bool = False
+    part: bytes | None = None
+
+
 @dataclass
 class _Drawn:
     """Units and rows of a chunk as they come."""
 
-    records: list[tuple[int, int, int, int, bytes]] = field(default_factory=list)
-    units: list[tuple[int, Rows | Refusal, str]] = field(default_factory=list)
-    """Record, what was found, and the key of a refusal."""
-    files: list[int] = field(default_factory=list)
+    splitter: Splitter
+    records: list[tuple[int, int, int, int]] = field(default_factory=list)
+    bodies: list[bytes | None] = field(default_factory=list)
+    units: list[_Unit] = field(default_factory=list)
     rows: dict[str, dict[str, tuple[int, NamedTuple]]] = field(
         default_factory=lambda: {table: {} for table in TABLES}
     )
     """By table and part: the first unit that says it, and the row."""
     redacted: dict[int, Counter[str]] = field(default_factory=dict)
+    known: dict[tuple[str, str], Split] = field(default_factory=dict)
+    """Sides by namespace and conversation."""
 
-    def unit(
-        self, record: int, source: Input, piece: Piece | Flaw, found: Rows | Refusal, body: bytes
+    def units_of(
+        self,
+        record: int,
+        source: Input,
+        piece: Piece | Flaw,
+        found: Sequence[Rows | Refusal],
+        body: bytes,
     ) -> None:
-        number = len(self.units)
-        key = ""
-        if isinstance(found, Refusal):
-            # The same bad place is the same refusal after the file has grown or lost its suffix.
-            where = [source.uri.removesuffix(OPEN), str(piece.byte_offset), found.reason, found.detail]
-            # What stands there may be something else by now: a file of the same name, or standard input.
-            key = uid(source.namespace, *where, digest_bytes(body if found.part is None else found.part))
-        else:
-            self._rows(number, found)
-        self.units.append((record, found, key))
-        self.files.append(source.number)
+        """The units of one record. Where a part of it is held out, all of its parts are kept with their texts; that a
+        record with a session says otherwise is found later, and then they are read once more."""
+        told = [one for one in found if isinstance(one, Rows)]
+        split = any(self._side(_conversation(one)) in HELD_OUT for one in told)
+        for one in found:
+            if isinstance(one, Refusal):
+                self.units.append(_refused(record, source, piece, one, body))
+                continue
+            self._rows(len(self.units), one)
+            self.units.append(
+                _Unit(
+                    source.number,
+                    record,
+                    trace_uid=one.trace_uid,
+                    native=(one.namespace, one.native),
+                    session=None if one.session is None else (one.namespace, one.session),
+                    basis=Basis.TRACE if one.trace else Basis.FEEDBACK,
+                    parted=one.own is not None,
+                    part=one.part if split else None,
+                )
+            )
+
+    def _side(self, where: tuple[str, str]) -> Split:
+        side = self.known.get(where)
+        if side is None:
+            side = self.known[where] = self.splitter.of(*where)
+        return side
 
     def _rows(self, unit: int, found: Rows) -> None:
         rows = self.rows
         if found.trace is not None:
             # Who caused a trace is said by whoever ingests it, and makes no new part of it.
             said = found.trace._replace(origin="")
-            rows["trace_parts"].setdefault(_part(said), (unit, found.trace))
+            rows["trace_parts"].setdefault(uid(*said), (unit, found.trace))
         parts = rows["span_parts"]
         for span in found.spans:
-            parts.setdefault(_part(span), (unit, span))
+            parts.setdefault(uid(*span), (unit, span))
         parts = rows["tool_call_parts"]
         for call in found.tool_calls:
-            parts.setdefault(_part(call), (unit, call))
+            parts.setdefault(uid(*call), (unit, call))
         parts = rows["scores"]
         for score in found.scores:
             parts.setdefault(score.score_uid, (unit, score))
@@ -254,89 +309,85 @@ class _Drawn:
                 parts[message.message_uid] = (unit, message)
             elif isinstance(first := before[1], Message) and says_more(message, first):
                 # Both are kept: which of them stands is the view's to say.
-                parts[_part(message)] = (unit, message)
+                parts[uid(*message)] = (unit, message)
 
     def named(self, redactor: Redactor) -> None:
         """Put pseudonyms in the place of user ids."""
         traces = self.rows["trace_parts"]
+        known: dict[str, str] = {}
         for key, (unit, row) in traces.items():
-            if isinstance(row, Trace) and row.user_ref is not None:
-                traces[key] = (unit, row._replace(user_ref=redactor.pseudonym("user", row.user_ref)))
+            if isinstance(row, Trace) and (user := row.user_ref) is not None:
+                if user not in known:
+                    known[user] = redactor.pseudonym("user", user)
+                traces[key] = (unit, row._replace(user_ref=known[user]))
 
-    def batch(self, files: Sequence[Input], splitter: Splitter) -> Batch:
+    def batch(self, files: Sequence[Input]) -> Batch:
         """Lay out the columns."""
         import pyarrow as pa
 
-        kinds = [pa.int64(), pa.int64(), pa.int64(), pa.int64(), pa.large_binary()]
-        names = ["record", "file", "line", "byte_offset", "body"]
-        columns = list(zip(*self.records, strict=True)) or [()] * len(names)
+        names = ["record", "file", "line", "byte_offset"]
+        found = list(zip(*self.records, strict=True)) or [()] * len(names)
+        records = {name: pa.array(one, pa.int64()) for name, one in zip(names, found, strict=True)}
         return Batch(
             files=files,
-            units=self._units(splitter),
-            records=pa.table(
-                {name: pa.array(one, kind) for name, one, kind in zip(names, columns, kinds, strict=True)}
-            ),
+            units=self._units(),
+            records=pa.table({**records, "body": pa.array(self.bodies, pa.large_binary())}),
             tables={
-                table: _columns(table, row, self.rows[table])
+                table: columns(table, row, self.rows[table])
                 for table, row in TABLES.items()
                 if self.rows[table]
             },
             redacted=self.redacted,
         )
 
-    def _units(self, splitter: Splitter) -> "pa.Table":
+    def _units(self) -> "pa.Table":
         import pyarrow as pa
 
-        sides = self._sides(splitter)
-        # Where all of a record stays, its parts are not asked for; where it does not, all of them are.
-        split = {
-            record for (record, _, _), (side, _) in zip(self.units, sides, strict=True) if side in HELD_OUT
-        }
         rows: list[tuple[object, ...]] = []
-        for number, ((record, found, key), told) in enumerate(zip(self.units, sides, strict=True)):
-            place: tuple[object, ...] = (number, self.files[number], record)
-            if isinstance(found, Refusal):
-                body = self.records[record][4] if found.part is None else found.part
-                excerpt = body[:EXCERPT].decode(errors="replace").replace("\0", "\ufffd")
-                rows.append(
-                    (*place, None, *told, False, None, key, found.reason.value, found.detail, excerpt)
-                )
-            else:
-                part = found.part if record in split else None
-                about = (found.trace_uid, *told, found.own is not None, part)
-                rows.append((*place, *about, None, None, None, None))
-        columns = zip(*rows, strict=True) if rows else ([] for _ in _UNIT)
+        for number, (one, side) in enumerate(zip(self.units, self._sides(), strict=True)):
+            refusal = one.refusal
+            said = (refusal.reason.value, refusal.detail) if refusal else (None, None)
+            place = (number, one.file, one.record, one.trace_uid)
+            rows.append((*place, *side, one.parted, one.part, one.key, *said, one.excerpt))
+        found = zip(*rows, strict=True) if rows else ([] for _ in _UNIT)
         return pa.table(
             {
                 name: pa.array(column, getattr(pa, kind)())
-                for (name, kind), column in zip(_UNIT.items(), columns, strict=True)
+                for (name, kind), column in zip(_UNIT.items(), found, strict=True)
             }
         )
 
-    def _sides(self, splitter: Splitter) -> list[tuple[str, int]]:
+    def _sides(self) -> Iterator[tuple[str, int]]:
         """The side of each unit, and its weight."""
-        known: dict[tuple[str, str], Split] = {}
-
-        def of(namespace: str, conversation: str) -> Split:
-            where = (namespace, conversation)
-            if where not in known:
-                known[where] = splitter.of(*where)
-            return known[where]
-
         said: dict[str, Split] = {}
-        for _, one, _ in self.units:
-            if isinstance(one, Rows) and one.session is not None:
-                side = of(one.namespace, one.session)
+        for one in self.units:
+            if one.session is not None and one.trace_uid is not None:
+                side = self._side(one.session)
                 said[one.trace_uid] = max(said.get(one.trace_uid, side), side, key=OUTWARD.index)
-        found: list[tuple[str, int]] = []
-        for _, one, _ in self.units:
-            if isinstance(one, Refusal):
-                found.append((Split.TRAIN.value, 0))
-                continue
-            side = said.get(one.trace_uid) or of(one.namespace, one.native)
-            basis = Basis.SESSION if one.trace_uid in said else Basis.TRACE if one.trace else Basis.FEEDBACK
-            found.append((side.value, weight(basis, side)))
-        return found
+        for one in self.units:
+            if one.trace_uid is None:
+                yield Split.TRAIN.value, 0
+            elif one.trace_uid in said:
+                side = said[one.trace_uid]
+                yield side.value, weight(Basis.SESSION, side)
+            else:
+                side = self._side(one.native)
+                yield side.value, weight(one.basis, side)
+
+
+def _conversation(found: Rows) -> tuple[str, str]:
+    """What decides on the side, as far as the record itself knows."""
+    return found.namespace, found.native if found.session is None else found.session
+
+
+def _refused(record: int, source: Input, piece: Piece | Flaw, found: Refusal, body: bytes) -> _Unit:
+    text = body if found.part is None else found.part
+    # The same bad place is the same refusal after the file has grown or lost its suffix.
+    where = [source.uri.removesuffix(OPEN), str(piece.byte_offset), found.reason, found.detail]
+    # What stands there may be something else by now: a file of the same name, or standard input.
+    key = uid(source.namespace, *where, digest_bytes(text))
+    excerpt = text[:EXCERPT].decode(errors="replace").replace("\0", "\ufffd")
+    return _Unit(source.number, record, key, found, excerpt)
 
 
 _UNIT = {
@@ -344,36 +395,3 @@ _UNIT = {
     "parted": "bool_", "part": "large_binary", "quarantine_uid": "string", "reason": "string", "detail": "string",
     "excerpt": "string",
 }  # fmt: skip
-
-
-def _part(row: NamedTuple) -> str:
-    """Name of what a row says."""
-    return digest(tuple(row))[:32]
-
-
-def _columns(table: str, row: type[NamedTuple], found: Mapping[str, tuple[int, NamedTuple]]) -> "pa.Table":
-    import pyarrow as pa
-
-    columns: dict[str, pa.Array] = {"unit": pa.array([unit for unit, _ in found.values()], pa.int64())}
-    if table != "scores":
-        columns["part_uid"] = pa.array(list(found), pa.string())
-    values = list(zip(*(one for _, one in found.values()), strict=True))
-    for (name, hint), column in zip(get_type_hints(row).items(), values, strict=True):
-        columns[name] = pa.array(column, _kind(hint))
-    if row is Message:
-        # How much a message says, so that nobody has to read it to know.
-        messages = [one for _, one in found.values() if isinstance(one, Message)]
-        columns["said"] = pa.array([said(one) for one in messages], pa.int64())
-        columns["thought"] = pa.array([thought(one) for one in messages], pa.int64())
-    return pa.table(columns)
-
-
-def _kind(hint: object) -> "pa.DataType":
-    """The Arrow type of a field."""
-    import pyarrow as pa
-
-    if get_origin(hint) in (Union, UnionType):
-        hint = next(one for one in get_args(hint) if one is not NoneType)
-    if get_origin(hint) is list:
-        return pa.list_(pa.string())
-    return pa.int64() if hint is int else pa.float64() if hint is float else pa.string()

@@ -20,8 +20,9 @@ MAX_DEPTH = 100
 _ODD = re.compile("[\x00\ud800-\udfff]")
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _INT64_DIGITS = 18
-_STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
-_OTHER = bytes(one for one in range(256) if one not in _STEP)
+_OPEN = ord("{")
+_SAME = bytes.maketrans(b"[]", b"{}")
+_OTHER = bytes(one for one in range(256) if one not in b"[]{}")
 
 
 def decode(body: bytes) -> Json | Refusal:
@@ -103,8 +104,16 @@ def _deeper(body: bytes, limit: int) -> bool:
 
     What is hidden so fails later, where it is written, and is refused there.
     """
-    return _depth(body) > limit and _depth(_STRING.sub(b"", body)) > limit
+    return _is_over(body, limit) and _is_over(_STRING.sub(b"", body), limit)
 
 
-def _depth(body: bytes) -> int:
-    return max(accumulate(map(_STEP.__getitem__, body.translate(None, _OTHER))), default=0)
+def _is_over(body: bytes, limit: int) -> bool:
+    """Pairs are taken away from the inside out: a level each time, where all brackets are in pairs."""
+    brackets = left = body.translate(_SAME, _OTHER)
+    for _ in range(limit):
+        before, left = left, left.replace(b"{}", b"")
+        if not left:
+            return False
+        if len(left) == len(before):
+            break
+    return max(accumulate(1 if one == _OPEN else -1 for one in brackets)) > limit

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 WHO = "ingest"
-BATCH_BYTES = 24 << 20
-BATCH_UNITS = 40_000
+BATCH_BYTES = 48 << 20
+BATCH_UNITS = 80_000
 """What is loaded in one transaction, and how much of it."""
 MEMORY = "set memory_limit = '512MB'"
 """Of the store while it is loaded; what needs more goes through the disk."""

@@ -98,14 +98,15 @@ def load(
     connection.execute(_QUERIES["texts"], {"place": place})
     connection.execute(_BROUGHT)
     for name, table in batch.tables.items():
-        connection.register("batch_rows", table)
-        connection.execute(_QUERIES["fresh"].format(table=name, **_FRESH[name]), ordinal)
+        numbered = table.append_column("row", pa.array(range(table.num_rows), pa.int64()))
+        connection.register("batch_rows", numbered)
+        connection.execute(_QUERIES["fresh"].format(table=name, **_FRESH[name]))
+        split = "p.side as split," if name == "trace_parts" else ""
+        connection.execute(_QUERIES["insert"].format(table=name, split=split), ordinal)
         connection.unregister("batch_rows")
-        left_out = "unit" if name == "trace_parts" else "unit, split"
-        connection.execute(_QUERIES["insert"].format(table=name, left_out=left_out))
         connection.execute(_BRING)
     connection.execute(_QUERIES["refuse"], ordinal)
-    connection.execute(_QUERIES["insert"].format(table="quarantine", left_out="unit"))
+    connection.execute(_QUERIES["insert_refused"])
     connection.execute(_BRING)
     ((new,),) = connection.execute(_COUNT).fetchall()
     if new:

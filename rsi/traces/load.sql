@@ -50,21 +50,25 @@ anti join there t on t.trace_uid = p.trace_uid and t.file_id = f.file_id and t.b
 where p.trace_uid is not null and not p.deleted;
 
 -- name: fresh
--- Rows that are there under the same name are found first, which is one walk through a column of the table.
+-- Which rows are new: what is there under the same name is found first, which is one walk through a column of the table.
 create or replace temp table fresh as
 with there as materialized (
     select {known} from {table} semi join batch_rows using ({key})
 )
-select b.*, p.side as split, $ordinal::bigint as ordinal, f.file_id, p.line, p.byte_offset
+select b.row, b.unit
 from batch_rows b
 join placed p using (unit)
-join batch_files f using (file)
 anti join there t on {same}
 where not p.deleted and p.side not in ('gate', 'vault')
 qualify row_number() over (partition by {parts} order by b.unit) = 1;
 
 -- name: insert
-insert into {table} by name select * exclude ({left_out}) from fresh;
+insert into {table} by name
+select b.* exclude (row, unit), {split} $ordinal::bigint as ordinal, f.file_id, p.line, p.byte_offset
+from batch_rows b
+semi join fresh using (row)
+join placed p using (unit)
+join batch_files f using (file);
 
 -- name: refuse
 create or replace temp table fresh as
@@ -76,6 +80,9 @@ join batch_files f using (file)
 anti join quarantine q on q.quarantine_uid = p.quarantine_uid
 where p.quarantine_uid is not null
 qualify row_number() over (partition by p.quarantine_uid order by p.unit) = 1;
+
+-- name: insert_refused
+insert into quarantine by name select * exclude (unit) from fresh;
 
 -- name: fates
 select

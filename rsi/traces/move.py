@@ -26,7 +26,8 @@ from rsi.store.database import store_batch
 from rsi.store.ledger import Ledger
 from rsi.store.snapshot import refresh
 from rsi.store.statements import named
-from rsi.traces.batch import TABLES, Input, Rules
+from rsi.traces.arrays import TABLES
+from rsi.traces.batch import Input, Rules
 from rsi.traces.load import load
 from rsi.traces.raw import heldout_path, one_line, raw_path
 from rsi.traces.reading import batches, chunks

@@ -63,7 +63,7 @@ class RawText:
                 draft,
                 table.schema,
                 compression="zstd",
-                compression_level=3,
+                compression_level=1,
                 use_dictionary=False,
                 write_statistics=False,
             )

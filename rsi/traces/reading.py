@@ -12,11 +12,9 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 from rsi.errors import TransientError
-from rsi.traces.batch import Batch, Input, Reader, Rules
+from rsi.traces.arrays import first_array
+from rsi.traces.batch import Batch, Chunk, Input, Reader, Rules
 from rsi.traces.values import Flaw, Piece
-
-Chunk = list[tuple[Input, Piece | Flaw]]
-"""Consecutive pieces of one file or several."""
 
 CHUNK_RECORDS = 10_000
 CHUNK_BYTES = 6 << 20
@@ -24,7 +22,7 @@ CHUNK_BYTES = 6 << 20
 WORTH_IT = 24 << 20
 """Bytes of input from which other processes are started."""
 MAX_PROCESSES = 4
-AHEAD = 5
+AHEAD = 8
 """Chunks under way beyond one a process, so that reading goes on while a batch is loaded."""
 
 _reader: Reader | None = None
@@ -32,7 +30,7 @@ _reader: Reader | None = None
 
 def chunks(found: Iterable[tuple[Input, Piece | Flaw]]) -> Iterator[Chunk]:
     """Pieces in chunks of about `CHUNK_BYTES`."""
-    chunk: Chunk = []
+    chunk: list[tuple[Input, Piece | Flaw]] = []
     size = 0
     for source, piece in found:
         chunk.append((source, piece))
@@ -56,6 +54,7 @@ def batches(found: Iterable[Chunk], rules: Rules, workers: int) -> Iterator[tupl
     Raises:
         TransientError: a reading process died (killed, or out of memory).
     """
+    first_array()
     if not workers:
         reader = Reader(rules)
         for chunk in found:
@@ -69,10 +68,10 @@ def batches(found: Iterable[Chunk], rules: Rules, workers: int) -> Iterator[tupl
                 waiting.append((chunk, pool.submit(_read, chunk)))
                 if len(waiting) >= workers + AHEAD:
                     first, future = waiting.popleft()
-                    yield first, future.result()
+                    yield first, future.result().filled(first)
             while waiting:
                 first, future = waiting.popleft()
-                yield first, future.result()
+                yield first, future.result().filled(first)
         except BrokenProcessPool:
             raise TransientError(
                 "a process that reads traces was killed (out of memory?); what was loaded is kept, run the "
@@ -85,9 +84,10 @@ def batches(found: Iterable[Chunk], rules: Rules, workers: int) -> Iterator[tupl
 
 def _start(rules: Rules) -> None:
     global _reader
+    first_array()
     _reader = Reader(rules)
 
 
 def _read(chunk: Chunk) -> Batch:
     assert _reader is not None
-    return _reader.read(chunk)
+    return _reader.thin(chunk)

@@ -7,7 +7,6 @@ that need a closer look, and never misses one.
 """
 
 import fnmatch
-import hashlib
 import hmac
 import json
 import re
@@ -67,7 +66,7 @@ class Redactor:
         shape = next((one for one in SHAPES if kind == one.KIND), None)
         normal = shape.normal(value) if shape else value
         text = f"{kind}\0{normal}".encode("utf-8", "surrogatepass")
-        return f"<{kind}:{hmac.digest(self._key, text, hashlib.sha256).hex()[:DIGITS]}>"
+        return f"<{kind}:{hmac.digest(self._key, text, 'sha256').hex()[:DIGITS]}>"
 
     def suspects(self, bodies: "pa.Array") -> list[int]:
         """Indexes of the raw JSON records (binary) in which `record` may find something."""

@@ -15,11 +15,11 @@ from rsi.ports import Clock, Progress, silent
 from rsi.records import Origin, Record
 from rsi.settings import Deployment, Home
 from rsi.store.database import last_ordinal, store_batch
-from rsi.traces.batch import Batch, Input, Reader, Rules
+from rsi.traces.batch import Batch, Chunk, Input, Reader, Rules
 from rsi.traces.load import load
 from rsi.traces.move import behind, settle
 from rsi.traces.raw import raw_path
-from rsi.traces.reading import Chunk, chunks
+from rsi.traces.reading import chunks
 from rsi.traces.texts import Kind, raw_rows, rewriting
 from rsi.traces.values import Cut, Piece
 

@@ -10,7 +10,6 @@ counts, so that the order in which they come does not.
 Gate takes the low end of the hash and vault the high end, so that larger shares only take from train and dev.
 """
 
-import hashlib
 import hmac
 from enum import IntEnum
 
@@ -58,7 +57,7 @@ class Splitter:
 
     def of(self, namespace: str, conversation: str) -> Split:
         """The side of a conversation."""
-        mac = hmac.new(self._key, canonical([namespace, conversation]), hashlib.sha256).digest()
+        mac = hmac.digest(self._key, canonical([namespace, conversation]), "sha256")
         at = int.from_bytes(mac[:8]) / _RANGE
         if at < self._shares.gate:
             return Split.GATE

@@ -15,11 +15,11 @@ from rsi.ports import Clock, Progress, silent
 from rsi.settings import Home
 from rsi.store.files import whole
 from rsi.store.locks import hold
-from rsi.traces.batch import Batch, Input, Rules
+from rsi.traces.batch import Batch, Chunk, Input, Rules
 from rsi.traces.parts import Parts
 from rsi.traces.pieces import pieces
 from rsi.traces.raw import DRAFT, folders, one_line
-from rsi.traces.reading import Chunk, batches, chunks, processes
+from rsi.traces.reading import batches, chunks, processes
 from rsi.traces.streams import joined
 from rsi.traces.values import Piece
 

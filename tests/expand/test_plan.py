@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from rsi.cli import app
+from rsi.commands.app import app
 from rsi.expand.plan import plan
 from rsi.expand.stage import expand
 from rsi.ids import digest_file

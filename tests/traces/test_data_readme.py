@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.core import TyperGroup
 
-from rsi.cli import app
+from rsi.commands.app import app
 from rsi.intake import Kind
 from rsi.traces.detect import read
 from rsi.traces.formats import FORMATS

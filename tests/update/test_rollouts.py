@@ -5,7 +5,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from rsi.cli import app
+from rsi.commands.app import app
 from rsi.errors import ContractError
 from rsi.ports import silent
 from rsi.update import worker

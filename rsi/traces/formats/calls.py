@@ -10,7 +10,21 @@ UNNAMED = "unnamed"
 """Name of the tool in a result that tells only the id of its call; the record that asked knows it."""
 
 
-def called(trace_uid: str, said: Sequence[Turn], at_ns: int) -> list[ToolCall]:
+class CallUids(dict[tuple[str, int], str]):
+    """Uids of a trace's calls by name and by how many had that name before: history repeats them."""
+
+    def __init__(self, trace_uid: str) -> None:
+        """None so far."""
+        super().__init__()
+        self.trace_uid = trace_uid
+
+    def __missing__(self, key: tuple[str, int]) -> str:
+        name, count = key
+        found = self[key] = uid(self.trace_uid, name, str(count))
+        return found
+
+
+def called(uids: CallUids, said: Sequence[Turn], at_ns: int) -> list[ToolCall]:
     """Calls with their results; `seq` is the place of the asking message.
 
     A result belongs to the first unanswered call with its id, else of its tool. Producers repeat ids.
@@ -31,6 +45,7 @@ def called(trace_uid: str, said: Sequence[Turn], at_ns: int) -> list[ToolCall]:
                 results[answered] = one
     seen: dict[str, int] = {}
     found = []
+    trace_uid = uids.trace_uid
     for index, (seq, call, role) in enumerate(asked):
         result = results.get(index)
         name = call_name(call)
@@ -38,7 +53,7 @@ def called(trace_uid: str, said: Sequence[Turn], at_ns: int) -> list[ToolCall]:
         seen[name] = count + 1
         found.append(
             ToolCall(
-                uid(trace_uid, name, str(count)),
+                uids[name, count],
                 trace_uid,
                 at_ns,
                 seq,

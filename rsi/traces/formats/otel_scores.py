@@ -21,6 +21,8 @@ _LISTS = (
     ("session.evaluations", "evaluation", "session"),
 )
 """Where annotations are, under what name each, and what they are about where that is not the span."""
+_FIRST = {f"{prefix}.0.{inner}.name": (prefix, inner, scope) for prefix, inner, scope in _LISTS}
+"""By the key that each list has if it is there."""
 
 
 def graded(name: str, given: Json, label: str | None) -> Grade:
@@ -70,9 +72,11 @@ def evaluation(event: Event, target: str | None) -> Judgement | Refusal:
 
 def annotations(attributes: JsonObject, span_id: str) -> list[Judgement]:
     """Feedback in a span's own attributes, taken out of them."""
-    found = []
-    for prefix, inner, scope in _LISTS:
-        if f"{prefix}.0.{inner}.name" not in attributes:
+    found: list[Judgement] = []
+    if attributes.keys().isdisjoint(_FIRST.keys()):
+        return found
+    for key, (prefix, inner, scope) in _FIRST.items():
+        if key not in attributes:
             continue
         nodes, keys = listed(attributes, prefix)
         told = [

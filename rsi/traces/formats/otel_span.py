@@ -8,7 +8,7 @@ of kind other.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rsi.traces.formats import fields, otel_tool, otel_vercel
+from rsi.traces.formats import fields, otel_keys, otel_tool, otel_vercel
 from rsi.traces.formats.otel_usage import usage
 from rsi.traces.formats.otlp_content import NOTHING, Event, content, is_content
 from rsi.traces.formats.run import Step, Usage
@@ -45,6 +45,7 @@ _PROVIDERS = ("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.syst
 _RESPONSES = ("gen_ai.response.id", "ai.response.id", "llm.response.id")
 _FINISHES = ("gen_ai.response.finish_reasons", "gen_ai.response.finish_reason", "ai.response.finishReason",
              "ai.finishReason", "llm.finish_reason", "llm.response.finish_reason")  # fmt: skip
+_KEYS = otel_keys.table(MODELS, _PROVIDERS, _RESPONSES, _FINISHES)
 _TALKS = {"llm", "agent", "step"}
 """Kinds whose messages are the run's conversation."""
 _NO_USAGE = Usage()
@@ -80,10 +81,11 @@ def step(told: Told) -> Step:
     said, tool, counted = NOTHING, None, _NO_USAGE
     model = provider = response = finish = None
     if kind != "other":
-        model = fields.first(attributes, *MODELS)
-        provider = fields.first(attributes, *_PROVIDERS)
-        response = fields.first(attributes, *_RESPONSES)
-        finish = _finish(attributes)
+        models, providers, responses, finishes = _KEYS(attributes)
+        model = fields.first(attributes, *models) if models else None
+        provider = fields.first(attributes, *providers) if providers else None
+        response = fields.first(attributes, *responses) if responses else None
+        finish = _finish(attributes, finishes) if finishes else None
         counted = usage(attributes)
     if kind in _TALKS:
         said = content(attributes, told.events, kind == "llm")
@@ -186,16 +188,15 @@ def _status(told: Told) -> tuple[str, str | None]:
     return "error", fields.named(error_type) or "error without a message"
 
 
-def _finish(attributes: JsonObject) -> str | None:
-    for key in _FINISHES:
-        if key in attributes:
-            value = attributes[key]
-            if isinstance(value, str) and value.startswith("["):
-                value = fields.parsed(value)
-            if isinstance(value, list):
-                value = value[0] if value else None
-            if found := fields.named(value):
-                return found
+def _finish(attributes: JsonObject, keys: tuple[str, ...]) -> str | None:
+    for key in keys:
+        value = attributes[key]
+        if isinstance(value, str) and value.startswith("["):
+            value = fields.parsed(value)
+        if isinstance(value, list):
+            value = value[0] if value else None
+        if found := fields.named(value):
+            return found
     return None
 
 

@@ -1,6 +1,6 @@
 """Tokens and cost of a call, as the attributes of its span say, in every vocabulary."""
 
-from rsi.traces.formats import fields
+from rsi.traces.formats import fields, otel_keys
 from rsi.traces.formats.run import Usage
 from rsi.traces.rows import JsonObject
 
@@ -24,22 +24,20 @@ _COST = ("llm.cost.total", "gen_ai.usage.cost", "gen_ai.usage.total_cost", "oper
 _MOST = 2**63 - 1
 _TABLES = ("langfuse.observation.usage_details", "mlflow.chat.tokenUsage")
 _COSTS = ("langfuse.observation.cost_details", "mlflow.llm.cost")
+_KEYS = otel_keys.table(_INPUT, _OUTPUT, _CACHE_READ, _CACHE_WRITE, _REASONING, _COST, _COSTS, _TABLES)
+_NONE = Usage()
 
 
 def usage(attributes: JsonObject) -> Usage:
     """Counts and cost; what no attribute says is null."""
-    found = Usage(
-        _count(attributes, _INPUT),
-        _count(attributes, _OUTPUT),
-        _count(attributes, _CACHE_READ),
-        _count(attributes, _CACHE_WRITE),
-        _count(attributes, _REASONING),
-        _cost(attributes),
-    )
-    if found.input is None and found.output is None:
-        for key in _TABLES:
-            if key in attributes:
-                return _table(fields.table(fields.parsed(attributes[key])), found.cost_usd)
+    keys = _KEYS(attributes)
+    if not any(keys):
+        return _NONE
+    *counts, cost, costs, tables = keys
+    given, answered, read, write, reasoning = (_count(attributes, ones) if ones else None for ones in counts)
+    found = Usage(given, answered, read, write, reasoning, _cost(attributes, cost, costs))
+    if tables and found.input is None and found.output is None:
+        return _table(fields.table(fields.parsed(attributes[tables[0]])), found.cost_usd)
     return found
 
 
@@ -54,14 +52,13 @@ def _count(attributes: JsonObject, keys: tuple[str, ...]) -> int | None:
     return None
 
 
-def _cost(attributes: JsonObject) -> float | None:
-    for key in _COST:
-        if key in attributes and (cost := fields.number(attributes[key])) is not None:
+def _cost(attributes: JsonObject, keys: tuple[str, ...], tables: tuple[str, ...]) -> float | None:
+    for key in keys:
+        if (cost := fields.number(attributes[key])) is not None:
             return cost
-    for key in _COSTS:
-        if key in attributes:
-            told = fields.table(fields.parsed(attributes[key]))
-            return fields.number(told.get("total", told.get("total_cost")))
+    if tables:
+        told = fields.table(fields.parsed(attributes[tables[0]]))
+        return fields.number(told.get("total", told.get("total_cost")))
     return None
 
 

@@ -25,6 +25,7 @@ from rsi.traces.rows import JsonObject
 
 DETAILS = "gen_ai.client.inference.operation.details"
 _SYSTEM, _INPUT, _OUTPUT = "gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.output.messages"
+_FLAT = ("gen_ai.prompt", "gen_ai.completion")
 _CHOICE = "gen_ai.choice"
 _ROLES = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
 _PART_KEYS = {"type", "text", "toolUse", "toolResult", "reasoningContent"}
@@ -102,7 +103,8 @@ def _by_prefix(attributes: JsonObject, of_model: bool) -> list[Content]:
     heads = {key.partition(".")[0] for key in attributes}
     found = []
     if "gen_ai" in heads:
-        found.append(_flattened(attributes))
+        flat = any(key.startswith(_FLAT) for key in attributes)
+        found.append(_flattened(attributes) if flat else NOTHING)
         if _SYSTEM in attributes and (system := instructions(attributes[_SYSTEM])):
             del attributes[_SYSTEM]
             found[0] = found[0]._replace(asked=(*system, *found[0].asked))
@@ -125,8 +127,8 @@ def _by_prefix(attributes: JsonObject, of_model: bool) -> list[Content]:
 
 
 def _flattened(attributes: JsonObject) -> Content:
-    prompts, asked_keys = listed(attributes, "gen_ai.prompt")
-    choices, answered_keys = listed(attributes, "gen_ai.completion")
+    prompts, asked_keys = listed(attributes, _FLAT[0])
+    choices, answered_keys = listed(attributes, _FLAT[1])
     asked = turns(map(_with_parts, prompts), "user") if prompts else ()
     answered = turns(map(_with_parts, choices), "assistant") if choices else ()
     if asked:

@@ -110,10 +110,13 @@ def attributes(value: Json) -> JsonObject:
         return dict(value)
     found: JsonObject = {}
     for one in fields.listing(value):
-        if not isinstance(one, dict) or not isinstance(key := one.get("key"), str):
+        # There are a dozen in each of millions of spans: no calls where none is needed.
+        if type(one) is not dict or "key" not in one:
             continue
-        inner = one.get("value")
-        if not isinstance(inner, dict):
+        key, inner = one["key"], one.get("value")
+        if type(key) is not str:
+            continue
+        if type(inner) is not dict:
             found[key] = inner
         elif "stringValue" in inner:
             found[key] = inner["stringValue"]
@@ -156,14 +159,14 @@ def hex_id(value: Json, digits: int) -> str | None:
     if not isinstance(value, str) or not value:
         return None
     known = _HEX[digits]
-    text = value
+    if known.fullmatch(value):
+        return value if value.strip("0") else None
+    text = value.lower().replace("-", "")
     if not known.fullmatch(text):
-        text = value.lower().replace("-", "")
-        if not known.fullmatch(text):
-            try:
-                text = base64.b64decode(value, validate=True).hex()
-            except (binascii.Error, ValueError):
-                return None
+        try:
+            text = base64.b64decode(value, validate=True).hex()
+        except (binascii.Error, ValueError):
+            return None
     return text if len(text) == digits and text.strip("0") else None
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from rsi.ids import digest, uid
 from rsi.records import Origin
 from rsi.traces.formats import fields
-from rsi.traces.formats.calls import call_name, called, known_by_id, status
+from rsi.traces.formats.calls import CallUids, call_name, called, known_by_id, status
 from rsi.traces.formats.turns import Call, Turn, last, opening
 from rsi.traces.rows import Json, JsonObject, Message, Place, Rows, Score, Span, ToolCall, Trace
 
@@ -329,12 +329,13 @@ class _Told:
 def _tool_calls(trace_uid: str, run: Run, steps: Sequence[Step]) -> tuple[ToolCall, ...]:
     """Calls as conversations tell them, and as the tools' spans do; what is told again is the earliest of it."""
     found: dict[tuple[str | None, ...], ToolCall] = {}
+    uids = CallUids(trace_uid)
     begin = run.start_ns or 0
     for one in steps:
         if one.asked or one.answered:
-            _add(found, called(trace_uid, one.turns, one.at_ns or one.start_ns or begin))
+            _add(found, called(uids, one.turns, one.at_ns or one.start_ns or begin))
     if run.turns:
-        _add(found, called(trace_uid, run.turns, begin))
+        _add(found, called(uids, run.turns, begin))
     tools = [one for one in steps if one.tool is not None]
     by_id = {one.native_id: one for one in tools}
     seen: dict[str, int] = {}
@@ -347,7 +348,7 @@ def _tool_calls(trace_uid: str, run: Run, steps: Sequence[Step]) -> tuple[ToolCa
         )
         failed = one.tool.failed or one.status == "error"
         row = ToolCall(
-            uid(trace_uid, key, str(seen.get(key, 0))),
+            uids[key, seen.get(key, 0)],
             trace_uid,
             one.start_ns or begin,
             0,

@@ -95,8 +95,13 @@ def test_held_out_text_and_unknown_labels_in_traffic_make_no_task(tmp_path, tiny
     assert bank.manifest(home, made).rejected == {"held_out_exact": 1, "unknown_label": 1}
     assert {text for text, _ in planted}.isdisjoint(request_of(one) for one in bank.load(home, made))
     assert bank.manifest(home, made).tasks == 16
-    (refusal,) = refused.read(home)
-    assert (refusal.reason, refusal.held_out) == ("held_out_exact", "tiny-routing/v1:L1-0")
+    held, stranger = sorted(refused.read(home), key=lambda one: one.reason)
+    assert (held.reason, held.held_out) == ("held_out_exact", "tiny-routing/v1:L1-0")
+    assert (stranger.reason, stranger.expected) == ("unknown_label", "L9")
     with store_batch(home, night_made.world(tiny_base).clock, "test") as connection:
-        rows = connection.execute("select night, reason, held_out, len(traces) from refusals").fetchall()
-    assert rows == [(night_made.NIGHT, "held_out_exact", "tiny-routing/v1:L1-0", 1)]
+        rows = connection.execute("select night, reason, held_out, len(traces) from refusals order by reason")
+        told = rows.fetchall()
+    assert told == [
+        (night_made.NIGHT, "held_out_exact", "tiny-routing/v1:L1-0", 1),
+        (night_made.NIGHT, "unknown_label", None, 1),
+    ]

@@ -37,6 +37,7 @@ class Spent(NamedTuple):
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=COUNT, help="tasks of the figures without a model")
     parser.add_argument("--tasks", type=int, default=100, help="tasks for the model")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pool", type=Pool, choices=list(Pool), default=Pool.HELD_OUT)
@@ -45,12 +46,12 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="of the model; 1 on a machine that others use")
     parser.add_argument("--show", type=int, default=0, help="episodes to print in full")
     given = parser.parse_args()
-    without_model()
+    without_model(given.count)
     engine = LocalEngine(*assets.base_folder("smollm2-135m"), threads=given.threads)
     if given.adapter:
         engine.load("measured", given.adapter)
     table = Table(Dialogue(engine.tokenizer), Rules(temperature=given.temperature), final_state.check)
-    demonstrations(table)
+    demonstrations(table, given.count)
     tasks = kind("desk").tasks(given.tasks, given.seed, given.pool)
     started, cpu = time.monotonic(), time.process_time()
     episodes = played(engine, table, tasks, "measured" if given.adapter else None)
@@ -62,11 +63,11 @@ def main() -> None:
         )
 
 
-def without_model() -> None:
+def without_model(count: int) -> None:
     """Generator and reset."""
     started = time.monotonic()
-    tasks = kind("desk").tasks(COUNT, 0, Pool.TRAIN)
-    print(f"tasks_per_second {COUNT / (time.monotonic() - started):.0f}")
+    tasks = kind("desk").tasks(count, 0, Pool.TRAIN)
+    print(f"tasks_per_second {count / (time.monotonic() - started):.0f}")
     resets, cpu = list[float](), time.process_time()
     for task in tasks:
         world = kind("desk").open()
@@ -75,16 +76,16 @@ def without_model() -> None:
         resets.append(time.monotonic() - started)
         world.close()
     print(f"reset_ms_median {1000 * median(resets):.2f}")
-    print(f"reset_and_close_cpu_ms_mean {1000 * (time.process_time() - cpu) / COUNT:.2f}")
+    print(f"reset_and_close_cpu_ms_mean {1000 * (time.process_time() - cpu) / count:.2f}")
 
 
-def demonstrations(table: Table) -> None:
+def demonstrations(table: Table, count: int) -> None:
     """Oracle episodes."""
-    tasks = kind("desk").tasks(COUNT, 0, Pool.TRAIN)
+    tasks = kind("desk").tasks(count, 0, Pool.TRAIN)
     started = time.monotonic()
     shown = [demonstrate(Play(task, 0, kind("desk").open), table) for task in tasks]
-    print(f"demonstration_ms_mean {1000 * (time.monotonic() - started) / COUNT:.1f}")
-    print(f"demonstrations_right {sum(one.reward == 1 for one in shown)} of {COUNT}")
+    print(f"demonstration_ms_mean {1000 * (time.monotonic() - started) / count:.1f}")
+    print(f"demonstrations_right {sum(one.reward == 1 for one in shown)} of {count}")
     print(f"prompt_tokens_max {max(one.turns[0].end for one in shown)}")
     print(f"episode_tokens_max {max(len(one.tokens) for one in shown)}")
 

@@ -1,0 +1,43 @@
+"""Every benchmark runs, on a size that is worth no figure: one that broke would say so only when it is needed."""
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+SMALL: dict[str, tuple[str, str]] = {
+    "bench_desk": ("--count 3 --tasks 2 --threads 1", r"demonstrations_right 3 of 3\n(.*\n)*passed \d of 2"),
+    "bench_discover": ("--traces 300", r"first night: 300 .*rank \d+, new, \d+ of.*\nsecond night: 330 "),
+    "bench_receiver": ("--spans 1000", r'"lost": 0,'),
+    "bench_redaction": ("--length 400", r'"units": 49'),
+    "bench_screens": ("--proposals 300 --items 50", r'"injection": 3'),
+    "bench_traces": ("--spans 500 --json", r'"stored_spans": [1-9]'),
+}
+"""Benchmark -> arguments for a small run, and what it then prints."""
+
+
+def test_no_benchmark_is_left_out() -> None:
+    """A new one has its line above."""
+    assert sorted(SMALL) == sorted(path.stem for path in Path(__file__).parent.glob("bench_*.py"))
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=pytest.mark.base) if one == "bench_desk" else one for one in SMALL]
+)
+def test_a_benchmark_runs_and_prints_its_figures(
+    name: str,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """To its end, with the figures that do not depend on the machine."""
+    if name == "bench_desk":
+        request.getfixturevalue("smollm")
+    arguments, says = SMALL[name]
+    monkeypatch.setattr(sys, "argv", [name, *arguments.split()])
+
+    importlib.import_module(f"tests.benchmarks.{name}").main()
+
+    assert re.search(says, capsys.readouterr().out)

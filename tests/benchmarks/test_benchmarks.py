@@ -11,12 +11,22 @@ import pytest
 SMALL: dict[str, tuple[str, str]] = {
     "bench_desk": ("--count 3 --tasks 2 --threads 1", r"demonstrations_right 3 of 3\n(.*\n)*passed \d of 2"),
     "bench_discover": ("--traces 300", r"first night: 300 .*rank \d+, new, \d+ of.*\nsecond night: 330 "),
+    "bench_grpo": (
+        "--prompt 120 --samples 4 --answer 8 --rank 2 --steps 1 --threads 1 --ways response --no-same",
+        r"response +\d",
+    ),
+    "bench_prefix": (
+        "--lengths 64 --samples 2 --answer 4 --threads 1",
+        r"64 response +\d(.*\n)*cosine .* \d\.\d+",
+    ),
     "bench_receiver": ("--spans 1000", r'"lost": 0,'),
     "bench_redaction": ("--length 400", r'"units": 49'),
     "bench_screens": ("--proposals 300 --items 50", r'"injection": 3'),
     "bench_traces": ("--spans 500 --json", r'"stored_spans": [1-9]'),
 }
 """Benchmark -> arguments for a small run, and what it then prints."""
+OF_BASE = ("bench_desk", "bench_grpo")
+"""Those that use the base model."""
 
 
 def test_no_benchmark_is_left_out() -> None:
@@ -25,7 +35,7 @@ def test_no_benchmark_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=pytest.mark.base) if one == "bench_desk" else one for one in SMALL]
+    "name", [pytest.param(one, marks=pytest.mark.base) if one in OF_BASE else one for one in SMALL]
 )
 def test_a_benchmark_runs_and_prints_its_figures(
     name: str,
@@ -34,7 +44,7 @@ def test_a_benchmark_runs_and_prints_its_figures(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """To its end, with the figures that do not depend on the machine."""
-    if name == "bench_desk":
+    if name in OF_BASE:
         request.getfixturevalue("smollm")
     arguments, says = SMALL[name]
     monkeypatch.setattr(sys, "argv", [name, *arguments.split()])

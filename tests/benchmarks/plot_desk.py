@@ -54,8 +54,10 @@ def entropy(rows: list[dict[str, float]]) -> Plot:
 
 
 def levels(told: dict[str, dict[str, dict[str, dict[str, list[int]]]]]) -> Plot:
-    """Tasks solved by both versions, by level."""
-    before, after = (one["levels"] for one in told["versions"].values())
+    """Tasks solved by the first version and by the second, by level."""
+    (second,) = told["against_first"]
+    (first,) = told["versions"].keys() - {second}
+    before, after = told["versions"][first]["levels"], told["versions"][second]["levels"]
     counts = [Count(level, before[level][1], before[level][0], after[level][0]) for level in before]
     total = [sum(one) for one in zip(*(count[1:] for count in counts), strict=True)]
     counts.insert(0, Count("all", total[0], total[1], total[2]))

@@ -35,7 +35,11 @@ def test_no_benchmark_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=pytest.mark.base) if one in OF_BASE else one for one in SMALL]
+    "name",
+    [
+        pytest.param(one, marks=[pytest.mark.base, pytest.mark.slow]) if one in OF_BASE else one
+        for one in SMALL
+    ],
 )
 def test_a_benchmark_runs_and_prints_its_figures(
     name: str,

@@ -21,6 +21,7 @@ def test_both_versions_are_drawn_alike(world: str) -> None:
     assert 0.05 < (before != after).mean() < 0.5
 
 
+@pytest.mark.slow
 def test_the_champion_against_itself_passes_rarely() -> None:
     """A hundred gates a world: near alpha, and a promotion needs the gain and the guard."""
     rates = list(simulate.against_itself(100, 4))
@@ -49,6 +50,7 @@ def test_the_account_is_what_keeps_many_nights_honest() -> None:
     assert Budget(items=Items.REUSED, questions=200, accepts=3).level(1) < 0.05 / 1_000_000
 
 
+@pytest.mark.slow
 def test_a_gain_is_found_as_often_as_the_power_says() -> None:
     """Simulated and summed agree; more points are found more often."""
     found = simulate.found(300, 7, 500)

@@ -27,6 +27,8 @@ SMALL: dict[str, tuple[str, str]] = {
 """Benchmark -> arguments for a small run, and what it then prints."""
 OF_BASE = ("bench_desk", "bench_grpo")
 """Those that use the base model."""
+QUICK = ("bench_redaction", "bench_screens", "bench_traces")
+"""Those that take a few seconds."""
 
 
 def test_no_benchmark_is_left_out() -> None:
@@ -35,11 +37,7 @@ def test_no_benchmark_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(one, marks=[pytest.mark.base, pytest.mark.slow]) if one in OF_BASE else one
-        for one in SMALL
-    ],
+    "name", [one if one in QUICK else pytest.param(one, marks=pytest.mark.slow) for one in SMALL]
 )
 def test_a_benchmark_runs_and_prints_its_figures(
     name: str,

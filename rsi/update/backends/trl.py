@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from rsi import faults
 from rsi.algorithm import Algorithm
 from rsi.engine.weights import read_base
 from rsi.errors import ContractError, TransientError
@@ -59,7 +58,6 @@ def train(place: Path, job: Job, base: Path, progress: Progress, clock: Clock) -
     if not signal and stop.reason in (Reason.STEPS, Reason.NO_SIGNAL):
         stop = Stop(Reason.NO_SIGNAL, f"none of {len(rows)} steps found a group of answers with a signal")
     name = _taken(place, job, base) if signal and stop.reason.well else None
-    faults.point("update.before_complete")
     skipped = sum(int(row["skipped"]) for row in rows)
     end = Done(adapter=name, steps=len(rows), skipped=skipped, ended=stop.words, reason=stop.reason)
     jobs.finish(place, end)

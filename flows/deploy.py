@@ -30,7 +30,8 @@ def serve(home: Home, deployment: Deployment, paused: bool, gpu: str | None) -> 
     from flows.stages import STAGES
 
     automations.ensure()
-    workers.ensure(workers.Kind(gpu) if gpu else None)
+    if deployment.workers.pool or gpu:
+        workers.ensure(workers.Kind(gpu) if gpu else None)
     where = {"home": str(home.root)}
     module = EntrypointType.MODULE_PATH
     schedule = Cron(deployment.night.schedule, timezone="UTC", active=not paused)

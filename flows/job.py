@@ -22,4 +22,4 @@ def job(place: str, base: str | None = None) -> State[None]:
         end = work_on(place, base, ArtifactProgress())
     except RsiError as error:
         return Failed(name=type(error).__name__, message=str(error))
-    return Completed(message=f"adapter {end.adapter}: {end.ended}" if end.adapter else f"no adapter: {end.ended}")
+    return Completed(message=end.words)

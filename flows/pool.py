@@ -1,5 +1,6 @@
 """Training in a work pool: one run for each job, found again by its key, followed, and cancelled with its night."""
 
+import asyncio
 import time
 from dataclasses import dataclass
 from itertools import count
@@ -55,12 +56,13 @@ class PoolTrainer:
             return
         url = f"{self.store.rstrip('/')}/{read(place).digest}" if self.store else ""
         there = depot.bring(place, url) if url else None
+        night, log = runtime.flow_run.root_flow_run_id, get_run_logger()
         run = submit(self.pool, url or str(place))
-        night = runtime.flow_run.root_flow_run_id
-        get_run_logger().info("job %s is run %s of pool %s", read(place).digest[:12], run, self.pool)
         try:
+            log.info("job %s is run %s of pool %s", read(place).digest[:12], run, self.pool)
             ended = follow(run, progress)
-        except TimeoutError:
+        except (TimeoutError, asyncio.CancelledError):
+            # The second is how Prefect ends a task whose time is over.
             cancel(run)
             raise
         except (TerminationSignal, KeyboardInterrupt):
@@ -74,7 +76,7 @@ class PoolTrainer:
 
 
 def submit(pool: str, place: str) -> UUID:
-    """The run of a job: the one that is not over yet, else a new one; its key names place and attempt.
+    """The run of a job: the one that is neither over nor being stopped, else a new one; the key says which.
 
     Raises:
         ContractError: the pool has no such deployment.
@@ -92,7 +94,7 @@ def submit(pool: str, place: str) -> UUID:
             raise ContractError(
                 f"pool {pool} has no deployment job/{pool}; `python -m flows.deploy` makes it"
             ) from None
-        if run.state is None or not run.state.is_final():
+        if run.state is None or not (run.state.is_final() or run.state.is_cancelling()):
             return UUID(str(run.id))
     raise AssertionError("unreachable")
 
@@ -117,7 +119,9 @@ def follow(run: UUID, progress: Progress) -> State[None]:
                 heard_at = time.monotonic()
             except (httpx.HTTPError, PrefectException) as error:
                 if time.monotonic() - heard_at > AWAY_S:
-                    raise TransientError(f"Prefect is away; run {run} may still be at work: {error}") from None
+                    raise TransientError(
+                        f"Prefect is away; run {run} may still be at work: {error}"
+                    ) from None
             time.sleep(EVERY_S)
 
 
@@ -139,7 +143,9 @@ def judge(run: UUID, state: State[None]) -> None:
     if state.type is StateType.CANCELLED:
         raise RefusedError(f"run {run} of the job was cancelled in Prefect")
     if state.type is StateType.CRASHED:
-        raise TransientError(f"the worker of run {run} died ({message}); another one goes on from its checkpoint")
+        raise TransientError(
+            f"the worker of run {run} died ({message}); another one goes on from its checkpoint"
+        )
     raise ERRORS.get(str(state.name), RsiError)(message)
 
 

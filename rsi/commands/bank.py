@@ -36,7 +36,8 @@ def find(home: Home, name: str | None) -> str:
         if record is None or record.output is None:
             raise ContractError("no night has made a bank yet; run `rsi expand` or `rsi nightly`")
         return record.output
-    found = sorted(path.name for path in home.banks.glob(f"{name}*") if path.is_dir())
+    known = home.banks.glob(f"{name}*") if name.isalnum() else ()
+    found = sorted(path.name for path in known if path.is_dir())
     if len(found) != 1:
         raise ContractError(f"{len(found)} banks in {home.banks} begin with {name!r}; expected one")
     return found[0]

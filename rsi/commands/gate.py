@@ -1,11 +1,15 @@
 """`rsi gate`: the stage on its own, and what its rules do to candidates that are known to be no better."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rsi.commands import loop
 from rsi.commands.say import Json, as_json, line, table
+from rsi.report.words import percent
+
+if TYPE_CHECKING:
+    from rsi.gate.simulate import Simulated
 
 gate_app = typer.Typer()
 
@@ -35,86 +39,73 @@ def simulate(
 
     Exit code 1 where an error is more frequent than its alpha allows.
     """
-    from rsi.gate import simulate as simulation
-    from rsi.report.words import percent
-    from rsi.statistics.power import items_needed
-    from rsi.statistics.sequential import Plan
+    from rsi.gate.simulate import simulated
 
-    rates = (*simulation.against_itself(gates, seed), *simulation.nights(runs, seed))
-    powers, found = simulation.powers(), simulation.found(gates, seed)
-    items = items_needed(simulation.DISCORDANCE, 0.04) or 760
-    plan = Plan(items, 0.05, 0.04, 0.1)
-    saved = simulation.savings(gates, seed, plan)
+    found = simulated(gates, runs, seed)
     if json:
-        as_json(
-            {
-                "seed": seed,
-                "errors": [
-                    {
-                        **one._asdict(),
-                        "rate": one.hits / one.of,
-                        "interval": list(one.interval),
-                        "within": one.within,
-                    }
-                    for one in rates
-                ],
-                "power": [one._asdict() for one in powers],
-                "power_simulated": [
-                    {"points": points, "found": share, "summed": exact} for points, share, exact in found
-                ],
-                "in_order": [{**vars(one)} for one in saved],
-                "plan": {"items": plan.items, "alpha": plan.alpha, "effect": plan.effect, "beta": plan.beta},
-            }
-        )
+        as_json(found.plain())
     else:
-        table(
-            ("No candidate is better", "passed", "of", "rate", "95% interval", "at most"),
-            [
-                (
-                    one.name,
-                    one.hits,
-                    one.of,
-                    percent(one.hits / one.of),
-                    f"{percent(one.interval.low)} to {percent(one.interval.high)}",
-                    "no bound" if one.alpha is None else percent(one.alpha),
-                )
-                for one in rates
-            ],
-        )
-        line("")
-        table(
-            ("Items", "alpha", "power at +2", "at +4", "at +8", "found 80% of the time"),
-            [
-                (
-                    one.items,
-                    f"{one.alpha:.2g}",
-                    *map(percent, one.at),
-                    percent(one.mde) if one.mde else "nothing",
-                )
-                for one in powers
-            ],
-            title="A fifth of the items differs; exact",
-        )
-        line("")
-        for points, share, exact in found:
-            line(
-                f"+{100 * points:.0f} points on 1,000 items: found in {percent(share)} of {gates:,} nights, "
-                f"summed {percent(exact)}"
-            )
-        line("")
-        table(
-            ("True gain", "passed in order", "passed, all asked", "items asked", "saved"),
-            [
-                (
-                    f"+{100 * one.points:.0f}",
-                    percent(one.passed),
-                    percent(one.fixed),
-                    percent(one.asked),
-                    percent(1 - one.asked),
-                )
-                for one in saved
-            ],
-            title=f"{items} items in a fixed order, looked at every {simulation.EVERY}, alpha 0.05",
-        )
-    if not all(one.within for one in rates):
+        _errors(found)
+        _power(found)
+        _in_order(found)
+    if not all(one.within for one in found.rates):
         raise typer.Exit(1)
+
+
+def _errors(found: "Simulated") -> None:
+    table(
+        ("No candidate is better", "passed", "of", "rate", "95% interval", "at most"),
+        [
+            (
+                one.name,
+                one.hits,
+                one.of,
+                percent(one.hits / one.of),
+                f"{percent(one.interval.low)} to {percent(one.interval.high)}",
+                "no bound" if one.alpha is None else percent(one.alpha),
+            )
+            for one in found.rates
+        ],
+    )
+    line("")
+
+
+def _power(found: "Simulated") -> None:
+    table(
+        ("Items", "alpha", "power at +2", "at +4", "at +8", "found 80% of the time"),
+        [
+            (
+                one.items,
+                f"{one.alpha:.2g}",
+                *map(percent, one.at),
+                percent(one.mde) if one.mde else "nothing",
+            )
+            for one in found.powers
+        ],
+        title="A fifth of the items differs; exact",
+    )
+    line("")
+    for points, share, exact in found.found:
+        line(
+            f"+{100 * points:.0f} points on 1,000 items: found in {percent(share)} of {found.gates:,} nights, "
+            f"summed {percent(exact)}"
+        )
+    line("")
+
+
+def _in_order(found: "Simulated") -> None:
+    table(
+        ("True gain", "passed in order", "passed, all asked", "items asked", "saved"),
+        [
+            (
+                f"+{100 * one.points:.0f}",
+                percent(one.passed),
+                percent(one.fixed),
+                percent(one.asked),
+                percent(1 - one.asked),
+            )
+            for one in found.saved
+        ],
+        title=f"{found.plan.items} items in a fixed order, looked at every {found.every}, "
+        f"alpha {found.plan.alpha:.2g}",
+    )

@@ -19,6 +19,7 @@ from rsi.ports import SystemClock
 from rsi.records import Judgement
 from rsi.report.progress import TerminalProgress
 from rsi.settings import PROJECT, Deployment, Home, Update
+from rsi.settings import said as said_of
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold
 
@@ -261,10 +262,7 @@ def _train(
     try:
         asked = Update.model_validate({**deployment.update.model_dump(), **said})
     except ValidationError as error:
-        first = error.errors()[0]
-        raise ContractError(
-            f"{'.'.join(map(str, first['loc']))} cannot be trained with: {first['msg']}"
-        ) from None
+        raise ContractError(f"the job cannot be trained with {said_of(error)}") from None
     with hold(home.night_lock, f"training on {name[:12]}", world.clock.now().isoformat(timespec="seconds")):
         candidate = train(home, deployment, world, Digest(before), name, role, hop, asked, rollouts)
     if json:

@@ -2,17 +2,18 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rsi.commands.say import Json, as_json, line, table
-from rsi.errors import ContractError
+from rsi.errors import ContractError, RefusedError
 from rsi.record import Record
 from rsi.records import Pool
 from rsi.report.progress import TerminalProgress
-from rsi.settings import Deployment, Home
+from rsi.settings import Deployment, Home, contracts_dir
 
 if TYPE_CHECKING:
     from rsi.gate.measure import Paired, Share
@@ -45,7 +46,7 @@ def measure(
     bfcl: Annotated[
         str | None, typer.Option(help="In its place a BFCL file, for instance live_simple.")
     ] = None,
-    half: Annotated[str, typer.Option(help="Of the file: suite (held out) or bank (training).")] = "suite",
+    half: Annotated[str, typer.Option(help="Of the file: bank (training) or suite (the rest).")] = "bank",
     role: Annotated[str, typer.Option(help="The specialist whose adapter answers.")] = "L1",
     temperature: Annotated[
         float | None, typer.Option(min=0, help="In place of the harness's; 0 takes the likeliest token.")
@@ -57,7 +58,6 @@ def measure(
     json: Json = False,
 ) -> None:
     """How often versions are right on tasks that they were not trained on. No verdict is made, and nothing kept."""
-    from rsi.gate.measure import Paired, Share
     from rsi.registry.versions import find
 
     if (environment is None) == (bfcl is None):
@@ -75,32 +75,67 @@ def measure(
     )
     items = _tasks(what)
     found = _outcomes(home, names, role, items, what, temperature)
-    first = found[names[0]]
-    shares = {name: Share.of(outcomes) for name, outcomes in found.items()}
-    pairs = {name: Paired.of(first, found[name]) for name in names[1:]}
-    levels = {name: _levels(items, outcomes) for name, outcomes in found.items()}
-    report = {
+    told = Report.of(names, items, found)
+    as_said = {
         "tasks": what.model_dump(mode="json"),
         "role": role,
         "temperature": temperature,
-        "versions": {
-            name: {
-                **_plain(shares[name]),
-                "levels": levels[name],
-                "outcomes": dict(sorted(Counter(one.kind.value for one in found[name]).items())),
-            }
-            for name in names
-        },
-        "against_first": {name: _plain(one) for name, one in pairs.items()},
+        **told.plain(),
     }
     if out is not None:
-        _write(out, report, items, found)
+        _write(out, as_said, items, found)
     if json:
-        as_json(report)
-        return
-    columns = ["version", "right", "tasks", "share", "95%", *(f"level {one}" for one in levels[names[0]])]
+        as_json(as_said)
+    else:
+        _show(told)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was counted, by version in the order they were named."""
+
+    shares: "Mapping[str, Share]"
+    levels: Mapping[str, Mapping[str, tuple[int, int]]]
+    """Version -> level of a world's tasks -> how many were right, of how many."""
+    ends: Mapping[str, Mapping[str, int]]
+    """Version -> kind of outcome -> how many."""
+    pairs: "Mapping[str, Paired]"
+    """Each version but the first, against it."""
+
+    @classmethod
+    def of(
+        cls,
+        names: Sequence[str],
+        items: "Sequence[WorldTask | Task]",
+        found: "Mapping[str, Sequence[Outcome]]",
+    ) -> "Report":
+        """Count."""
+        from rsi.gate.measure import Paired, Share
+
+        return cls(
+            shares={name: Share.of(found[name]) for name in names},
+            levels={name: _levels(items, found[name]) for name in names},
+            ends={
+                name: dict(sorted(Counter(one.kind.value for one in found[name]).items())) for name in names
+            },
+            pairs={name: Paired.of(found[names[0]], found[name]) for name in names[1:]},
+        )
+
+    def plain(self) -> dict[str, object]:
+        """As JSON has it."""
+        return {
+            "versions": {
+                name: {**_plain(share), "levels": self.levels[name], "outcomes": self.ends[name]}
+                for name, share in self.shares.items()
+            },
+            "against_first": {name: _plain(one) for name, one in self.pairs.items()},
+        }
+
+
+def _show(told: Report) -> None:
+    first = next(iter(told.shares))
     table(
-        columns,
+        ["version", "right", "tasks", "share", "95%", *(f"level {one}" for one in told.levels[first])],
         [
             [
                 name[:12],
@@ -108,14 +143,14 @@ def measure(
                 share.tasks,
                 f"{share.right / share.tasks:.1%}",
                 f"{share.interval.low:.1%} to {share.interval.high:.1%}",
-                *(f"{right} of {count}" for right, count in levels[name].values()),
+                *(f"{right} of {count}" for right, count in told.levels[name].values()),
             ]
-            for name, share in shares.items()
+            for name, share in told.shares.items()
         ],
     )
-    for name, one in pairs.items():
+    for name, one in told.pairs.items():
         line(
-            f"{name[:12]} against {names[0][:12]}: {one.wins} tasks won, {one.losses} lost, difference "
+            f"{name[:12]} against {first[:12]}: {one.wins} tasks won, {one.losses} lost, difference "
             f"{100 * one.difference:+.1f} points, 95% interval {100 * one.interval.low:+.1f} to "
             f"{100 * one.interval.high:+.1f}, mid-p {one.mid_p:.2g}"
         )
@@ -126,17 +161,39 @@ def _plain(counts: "Share | Paired") -> dict[str, object]:
 
 
 def _tasks(what: Tasks) -> "Sequence[WorldTask | Task]":
+    """The tasks, none of them the gate's.
+
+    Raises:
+        RefusedError: some are items of a suite.
+    """
     if what.environment is not None:
         from rsi.environments import kind
 
-        return kind(what.environment).tasks(what.count, what.seed, what.pool)
+        made = kind(what.environment).tasks(what.count, what.seed, what.pool)
+        _not_held_out([one.task_id for one in made])
+        return made
     from rsi.tasks.bfcl import halves, task_of
 
     found = halves(str(what.bfcl))
-    parts = {"suite": found.suite, "bank": found.bank}
+    parts = {"bank": found.bank, "suite": found.suite}
     if what.half not in parts:
         raise ContractError(f"--half {what.half!r} is none of {', '.join(parts)}")
-    return [task_of(one) for one in parts[what.half]][: what.count]
+    taken = parts[what.half][: what.count]
+    _not_held_out([one.item for one in taken])
+    return [task_of(one) for one in taken]
+
+
+def _not_held_out(ids: Sequence[str]) -> None:
+    """What the gate asks is counted by the gate: looked at beside it, it is spent."""
+    from rsi.tasks import heldout
+
+    named = (one.name.split(":", 1) for one in heldout.read(contracts_dir()).items)
+    suites = {item: suite for suite, item in named}
+    if held := [one for one in ids if one in suites]:
+        raise RefusedError(
+            f"{len(held)} of {len(ids)} tasks are items of suite {suites[held[0]]}: `rsi gate` asks those, and keeps "
+            "account of it; measure others, by another --seed, --pool, --half or --bfcl"
+        )
 
 
 def _outcomes(
@@ -150,9 +207,9 @@ def _outcomes(
     """What each version made of the tasks, one version after the other."""
     from rsi.engine.chat import Dialogue
     from rsi.engine.weights import read_tokenizer
-    from rsi.gate.measure import Contender, asked, played
+    from rsi.gate.bench import Bench
+    from rsi.gate.measure import Contender, outcomes
     from rsi.harness import hcp
-    from rsi.records import Task, WorldTask
     from rsi.registry import adapters
     from rsi.registry.versions import load
     from rsi.world import real
@@ -168,14 +225,9 @@ def _outcomes(
             adapters.admit(home, adapter, base.digest, adapters.shapes(base.folder))
             engine.load(adapter, adapters.folder(home, adapter))
         harness = hcp.load(home.harnesses, version.harness)
-        contender = Contender(adapter, harness, what.max_tokens or harness.sampling.max_tokens, temperature)
-        played_ones = [one for one in items if isinstance(one, WorldTask)]
-        asked_ones = [one for one in items if isinstance(one, Task)]
-        found[name] = (
-            played(engine, dialogue, contender, played_ones, what.seed, world.progress)
-            if played_ones
-            else asked(engine, contender, asked_ones, what.seed, world.progress)
-        )
+        cap = what.max_tokens or harness.sampling.max_tokens
+        contender = Contender(adapter, harness, cap, temperature, what.seed)
+        found[name] = outcomes(Bench(engine, lambda: dialogue), contender, items, world.progress)
     return found
 
 

@@ -48,16 +48,19 @@ def finished(home: Home, start: str) -> Path:
     Raises:
         ContractError: there is no such job, or it has none.
     """
+    from rsi.update.job import done
     from rsi.update.rollouts import FILE
 
-    path = _found(home, start) / FILE
-    if not path.exists():
+    place = _found(home, start)
+    path = place / FILE
+    if done(place) is None or not path.exists():
         raise ContractError(f"{path} is missing: the job is not complete, or it drew no rollouts")
     return path
 
 
 def _found(home: Home, start: str) -> Path:
-    places = [path.parent for path in home.jobs.glob(f"{start}*/job.json")]
+    known = home.jobs.glob(f"{start}*/job.json") if not start or start.isalnum() else ()
+    places = [path.parent for path in known]
     if start and len(places) > 1:
         raise ContractError(f"{len(places)} jobs begin with {start!r}; write more of the digest")
     if not places:

@@ -38,14 +38,22 @@ class OpenAIEngine:
     """`rsi.ports.Engine` over HTTP: TransientError when the server is away, ContractError when it refuses."""
 
     def __init__(
-        self, url: str, model: str, digest: str, key: str = "none", workers: int = 8, wait_s: float = 60.0
+        self,
+        url: str,
+        model: str,
+        digest: str,
+        key: str = "none",
+        workers: int = 8,
+        wait_s: float = 60.0,
+        retries: int = 2,
     ) -> None:
         """Speak to the server at `url`, which ends in ``/v1``.
 
         Its base is called `model` there, unless it lists one base only, and `digest` in records.
-        `key` is its bearer token; `workers` requests are in flight at once, each for up to `wait_s` seconds.
+        `key` is its bearer token; `workers` requests are in flight at once, each for up to `wait_s` seconds, and
+        `retries` times more.
         """
-        self._client = openai.OpenAI(base_url=url, api_key=key, timeout=wait_s)
+        self._client = openai.OpenAI(base_url=url, api_key=key, timeout=wait_s, max_retries=retries)
         self._url, self._named, self._base, self._workers = url, model, digest, workers
         self._bare: str | None = None
         self._words: dict[str, list[int]] = {}

@@ -50,6 +50,15 @@ class Bench:
             self.known.update(zip(fresh, replies, strict=True))
         return [self.known[one] for one in questions]
 
+    def check(self) -> None:
+        """Tell an engine that was away from one that breaks on some questions.
+
+        Raises:
+            TransientError: it was away for every single one, so that nothing was measured.
+        """
+        if self.away and all(reply.error for reply in self.known.values()):
+            raise TransientError(f"the engine answered none of {len(self.known)} questions: {self.away}")
+
     def _alone(self, question: Question) -> Reply:
         try:
             return self._put([question])[0]
@@ -69,7 +78,9 @@ class Bench:
             rows = self.engine.choose(prompts, shared.words, shared.adapter)
             replies = [_chosen(shared.words, row) for row in rows]
         else:
-            said = self.engine.generate(prompts, shared.adapter, shared.max_tokens, 0.0)
+            said = self.engine.generate(
+                prompts, shared.adapter, shared.max_tokens, shared.temperature, shared.seed
+            )
             replies = [Reply(one.text) for one in said]
         if len(replies) != len(questions):
             raise RuntimeError(f"the engine gave {len(replies)} answers to {len(questions)} questions")
@@ -78,7 +89,7 @@ class Bench:
     def _played(self, questions: Sequence[Question], rules: Rules) -> list[Reply]:
         """Episodes side by side; one whose world crashed is tried once more in a fresh one."""
         table, adapter = Table(self.dialogue(), rules, _score), questions[0].adapter
-        plays = [_play(WorldTask.parse(one.world.encode())) for one in questions]
+        plays = [_play(WorldTask.parse(one.world.encode()), one.seed) for one in questions]
         episodes = list(play(plays, table, self.engine, adapter))
         crashed = [at for at, one in enumerate(episodes) if one.stop is Stop.CRASH]
         for at, one in zip(
@@ -88,9 +99,9 @@ class Bench:
         return [_told(one) for one in episodes]
 
 
-def _play(task: WorldTask) -> Play:
-    """An episode whose seed is the task's own: both versions meet the same chance."""
-    return Play(task, int(digest(["gate", task.task_id])[:8], 16), kind(task.environment).open)
+def _play(task: WorldTask, seed: int) -> Play:
+    """An episode drawn from the seed and the task alone: all versions meet the same chance."""
+    return Play(task, int(digest(["measure", seed, task.task_id])[:8], 16), kind(task.environment).open)
 
 
 def _score(state: str, expected: str) -> Outcome:

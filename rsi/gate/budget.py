@@ -145,7 +145,7 @@ def allowance(records: Sequence[LedgerRecord], contract: Contract, registration:
         spent=sum(ask.allowance.alpha for ask in earlier.values()),
         accepts=_passes(records, earlier.keys(), first),
     )
-    _check(contract, registration, found, [ask.registration for ask in earlier.values()])
+    _check(contract, registration, found, list(earlier.values()))
     return found
 
 
@@ -160,10 +160,14 @@ def _passes(records: Sequence[LedgerRecord], questions: Collection[str], before:
 
 
 def _check(
-    contract: Contract, registration: Registration, found: Allowance, earlier: Sequence[Registration]
+    contract: Contract, registration: Registration, found: Allowance, earlier: Sequence[Ask]
 ) -> None:
     budget, suite = contract.budget, f"suite {contract.target.suite} (contract {contract.name})"
     if budget is None:
+        if any(one.bounds for one in earlier):
+            raise RefusedError(
+                f"{suite} has no budget, but its items were asked under one; ask them under that contract"
+            )
         return
     renew = "write a new version of the suite with new items, and of the contract"
     if found.question > budget.questions:
@@ -179,7 +183,14 @@ def _check(
             f"this question to {suite} was begun {found.start - 1} times, {budget.starts} are allowed; see why it "
             "breaks off, then make another candidate"
         )
-    if budget.items is Items.FRESH and any(one.items == registration.items for one in earlier):
+    if found.spent + found.alpha > budget.alpha * (1 + 1e-9):
+        raise RefusedError(
+            f"the alpha of {suite} is spent: {found.spent:.3g} of {budget.alpha:g} by questions before, and this one "
+            f"needs {found.alpha:.3g}; {renew}"
+        )
+    if budget.items is Items.FRESH and any(
+        one.registration.items == registration.items for one in earlier
+    ):
         raise ContractError(
             f"the items of {suite} were asked before, but the contract says they are fresh; let the suite draw new "
             'ones, or say items = "reused" with a number of accepts'

@@ -8,7 +8,7 @@ night.
 
 from collections.abc import Callable, Mapping, Sequence
 
-from rsi.errors import ContractError, TransientError
+from rsi.errors import ContractError
 from rsi.gate.bench import Bench, unspoken
 from rsi.gate.contract import Contract
 from rsi.gate.questions import Contender, Reply
@@ -72,8 +72,7 @@ def evaluate(
         results += _results(suites[name], sides[:2], replies[:2], verifiers)
         if anchored:
             against += _results(suites[name], [sides[2], sides[1]], [replies[2], replies[1]], verifiers)
-    if bench.away and all(reply.error for reply in bench.known.values()):
-        raise TransientError(f"the engine answered none of {len(bench.known)} questions: {bench.away}")
+    bench.check()
     return Scorecard(
         contract_digest=contract.digest,
         champion=champion.digest,

@@ -5,8 +5,9 @@ items: read by the gate alone), ``certificate.json`` (counts, cost and digests),
 (counts only). Made whole or not at all; the same inputs give the same folder.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rsi import assets, faults
@@ -29,6 +30,7 @@ from rsi.ids import canonical
 from rsi.ports import Dialogue, Engine, Progress, silent
 from rsi.questions import Certificate
 from rsi.records import BankManifest, Judgement, Modes, Record, Verdict, Version
+from rsi.registry import approval
 from rsi.report.card import card
 from rsi.report.evidence import Baseline, Evidence, MetricsRow
 from rsi.report.page import page
@@ -81,56 +83,50 @@ def gate(
         resolve: text of a public item, by default `rsi.assets.resolve`.
 
     Raises:
-        ContractError: the contract or a suite cannot be read, the candidate is the champion or changes more
-        than
+        ContractError: the contract or a suite cannot be read, the candidate is the champion or changes more than
             one role, or the engine lacks what a version needs.
         IntegrityError: a suite is not the one that the contract pins.
         RefusedError: the budget of the target's items is spent.
         TransientError: the engine answered nothing at all.
     """
-    story = story or Story()
-    root = contracts or contracts_dir()
+    story, account = story or Story(), account or Unrecorded()
     role = changed_role(champion, candidate)
-    contract = read(contract_name, root)
-    suites = {name: load(name, pin, root, resolve) for name, pin in contract.pins.items()}
-    _check_anchor(contract, anchor)
-    order.check(contract, suites)
-    target_items = len(suites[contract.target.suite].items)
-    account = account or Unrecorded()
+    contract, suites = _read(contract_name, contracts or contracts_dir(), resolve, anchor)
     registration = register(contract, suites, champion, candidate, anchor)
     if contract.budget and (known := account.settled(registration)):
-        return Verdict.parse((home.verdicts / known / "verdict.json").read_bytes())
+        return approval.verdict(home, known)
     allowance = account.allow(contract, registration)
     first = ready(contract, suites, allowance.alpha)
     asked = suites if not first or whole(first) is Judgement.PASS else nothing(suites)
-
-    def put(some: Mapping[str, Suite], other: Version, third: Version | None) -> Scorecard:
-        return evaluate(
-            contract,
-            some,
-            champion,
-            other,
-            engine,
-            harness_of,
-            progress,
-            third,
-            dialogue=dialogue,
-            verifiers=verifiers,
-        )
-
     if asked is suites:
         account.ask(contract, registration, allowance)
+
+    put = partial(
+        evaluate,
+        contract,
+        champion=champion,
+        engine=engine,
+        harness_of=harness_of,
+        progress=progress,
+        dialogue=dialogue,
+        verifiers=verifiers,
+    )
     scorecard = order.ask(
-        contract, asked, registration.seed, allowance.alpha, lambda some: put(some, candidate, anchor)
+        contract,
+        asked,
+        registration.seed,
+        allowance.alpha,
+        lambda some: put(some, candidate=candidate, anchor=anchor),
     )
     itself = measure(
         contract,
         asked,
         scorecard.of(contract.target.suite),
         registration.seed,
-        lambda some: put(some, champion, champion if anchor else None),
+        lambda some: put(some, candidate=champion, anchor=champion if anchor else None),
     )
-    verdict = judge(contract, scorecard, night, role, allowance.alpha, first, itself, target_items)
+    items = len(suites[contract.target.suite].items)
+    verdict = judge(contract, scorecard, night, role, allowance.alpha, first, itself, items)
     certificate = certify(contract, registration, allowance, scorecard, verdict)
     before, after = harness_of(champion.harness), harness_of(candidate.harness)
     evidence = Evidence(
@@ -150,6 +146,17 @@ def gate(
     faults.point("gate.after_verdict")
     account.settle(certificate)
     return verdict
+
+
+def _read(
+    name: str, root: Path, resolve: Resolve, anchor: Version | None
+) -> tuple[Contract, dict[str, Suite]]:
+    """A contract and its suites, which fit each other and the anchor."""
+    contract = read(name, root)
+    suites = {suite: load(suite, pin, root, resolve) for suite, pin in contract.pins.items()}
+    _check_anchor(contract, anchor)
+    order.check(contract, suites)
+    return contract, suites
 
 
 def open_scorecard(home: Home, verdict: Verdict) -> Scorecard:

@@ -6,17 +6,15 @@ All versions meet the same tasks with the same seeds, so that two of them are co
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rsi.environments import kind
+from rsi.gate.bench import Bench
+from rsi.gate.questions import Question, Reply, judged
 from rsi.harness.hcp import Harness
-from rsi.harness.loop import Play, Table, play
-from rsi.ids import digest
-from rsi.ports import Dialogue, Engine, Progress, silent
-from rsi.records import Outcome, Task, WorldTask
+from rsi.ports import Progress, silent
+from rsi.records import Outcome, OutcomeKind, Task, WorldTask
 from rsi.statistics.intervals import Interval, paired_difference, wilson
 from rsi.statistics.paired import mcnemar
 from rsi.tasks.prompt import render
 from rsi.tasks.worlds import VERIFIER
-from rsi.verifiers import verify
 
 PLAYED = 64
 """Episodes side by side."""
@@ -25,7 +23,7 @@ ASKED = 16
 
 
 class Contender(NamedTuple):
-    """What is measured."""
+    """What is measured: a specialist of a version, and how its answers are drawn."""
 
     adapter: str | None
     """Loaded in the engine; null for the bare base."""
@@ -34,6 +32,19 @@ class Contender(NamedTuple):
     """Cap on a written answer."""
     temperature: float | None
     """In place of the harness's."""
+    seed: int
+
+    def question(self, task: WorldTask | Task) -> Question:
+        """What it is asked for a task."""
+        instead = {} if self.temperature is None else {"temperature": self.temperature}
+        if isinstance(task, WorldTask):
+            rules, world = self.harness.agent.model_copy(update=instead), task.model_dump_json()
+            return Question(self.adapter, (), world=world, rules=rules, seed=self.seed)
+        said = self.harness.sampling.model_copy(update=instead)
+        prompt = render(task, self.harness)
+        return Question(
+            self.adapter, prompt, max_tokens=self.max_tokens, temperature=said.temperature, seed=self.seed
+        )
 
 
 class Share(NamedTuple):
@@ -41,14 +52,16 @@ class Share(NamedTuple):
 
     right: int
     tasks: int
+    """Without those that an engine or a world broke on: these say nothing."""
     interval: Interval
     """Of the share, 95%, Wilson's."""
 
     @classmethod
     def of(cls, outcomes: Sequence[Outcome]) -> "Share":
-        """Count; whatever has no score is not right."""
-        right = sum(one.score == 1.0 for one in outcomes)
-        return cls(right, len(outcomes), wilson(right, len(outcomes)))
+        """Count; an answer without a score is not right."""
+        said = [one for one in outcomes if one.kind is not OutcomeKind.ERROR]
+        right = sum(one.score == 1.0 for one in said)
+        return cls(right, len(said), wilson(right, len(said)))
 
 
 class Paired(NamedTuple):
@@ -66,59 +79,41 @@ class Paired(NamedTuple):
 
     @classmethod
     def of(cls, before: Sequence[Outcome], after: Sequence[Outcome]) -> "Paired":
-        """Compare outcomes task by task."""
-        pairs = [(one.score == 1.0, two.score == 1.0) for one, two in zip(before, after, strict=True)]
+        """Compare outcomes task by task, where there are both."""
+        pairs = [
+            (one.score == 1.0, two.score == 1.0)
+            for one, two in zip(before, after, strict=True)
+            if OutcomeKind.ERROR not in (one.kind, two.kind)
+        ]
         wins, losses = pairs.count((False, True)), pairs.count((True, False))
         return cls(
             wins,
             losses,
-            (wins - losses) / len(pairs),
-            paired_difference(wins, losses, len(pairs)),
+            (wins - losses) / max(len(pairs), 1),
+            paired_difference(wins, losses, len(pairs)) if pairs else Interval(-1.0, 1.0),
             mcnemar(wins, losses).mid_p,
         )
 
 
-def played(
-    engine: Engine,
-    dialogue: Dialogue,
-    contender: Contender,
-    tasks: Sequence[WorldTask],
-    seed: int,
-    progress: Progress = silent,
+def outcomes(
+    bench: Bench, contender: Contender, tasks: Sequence[WorldTask | Task], progress: Progress = silent
 ) -> list[Outcome]:
-    """An episode a task, drawn from the seed and the task alone."""
-    rules = contender.harness.agent
-    if contender.temperature is not None:
-        rules = rules.model_copy(update={"temperature": contender.temperature})
-    table = Table(dialogue, rules, lambda state, expected: verify(VERIFIER, state, expected))
-    plays = [
-        Play(one, int(digest(["measure", seed, one.task_id])[:8], 16), kind(one.environment).open)
-        for one in tasks
-    ]
+    """What a version makes of tasks, all of worlds or all of one role and hop.
+
+    Raises:
+        TransientError: the engine was away all the time.
+    """
     found: list[Outcome] = []
-    for at in range(0, len(plays), PLAYED):
-        found += [one.outcome for one in play(plays[at : at + PLAYED], table, engine, contender.adapter)]
+    together = PLAYED if tasks and isinstance(tasks[0], WorldTask) else ASKED
+    for at in range(0, len(tasks), together):
+        some = tasks[at : at + together]
+        replies = bench.ask([contender.question(one) for one in some])
+        found += [_judged(one, reply) for one, reply in zip(some, replies, strict=True)]
         progress("measure", len(found), len(tasks), f"{Share.of(found).right} right")
+    bench.check()
     return found
 
 
-def asked(
-    engine: Engine,
-    contender: Contender,
-    tasks: Sequence[Task],
-    seed: int,
-    progress: Progress = silent,
-) -> list[Outcome]:
-    """An answer a task, as its verifier takes it."""
-    found: list[Outcome] = []
-    said_so = contender.harness.sampling.temperature
-    temperature = said_so if contender.temperature is None else contender.temperature
-    for at in range(0, len(tasks), ASKED):
-        some = tasks[at : at + ASKED]
-        prompts = [render(one, contender.harness) for one in some]
-        said = engine.generate(prompts, contender.adapter, contender.max_tokens, temperature, seed)
-        found += [
-            verify(one.verifier, answer.text, one.expected) for one, answer in zip(some, said, strict=True)
-        ]
-        progress("measure", len(found), len(tasks), f"{Share.of(found).right} right")
-    return found
+def _judged(task: WorldTask | Task, reply: Reply) -> Outcome:
+    verifier = VERIFIER if isinstance(task, WorldTask) else task.verifier
+    return judged(reply, verifier, task.expected)

@@ -27,6 +27,10 @@ class Question(NamedTuple):
     """JSON of the `WorldTask` to be played; empty where it is one answer."""
     rules: Rules | None = None
     """Of the episode."""
+    temperature: float = 0.0
+    """Of a written answer; 0 takes the likeliest token."""
+    seed: int = 0
+    """Of what is drawn."""
 
 
 class Reply(NamedTuple):
@@ -36,6 +40,13 @@ class Reply(NamedTuple):
     error: str = ""
     outcome: Outcome | None = None
     """Of an episode, which was judged by the state that its world ended in."""
+
+
+def judged(reply: Reply, verifier: str, expected: str, verifiers: Verifiers = VERIFIERS) -> Outcome:
+    """What a reply is worth."""
+    if reply.error:
+        return Outcome(kind=OutcomeKind.ERROR, detail=reply.error)
+    return reply.outcome or verify(verifier, reply.text, expected, verifiers)
 
 
 @dataclass(frozen=True)
@@ -63,11 +74,6 @@ class Contender:
         self, about: About, item: Item, reply: Reply, verifiers: Verifiers = VERIFIERS
     ) -> tuple[Outcome, str]:
         """The outcome, and the answer as it is kept: for a route the role that the chosen label names."""
-        if reply.error:
-            return Outcome(kind=OutcomeKind.ERROR, detail=reply.error), ""
-        if reply.outcome is not None:
-            return reply.outcome, reply.text
-        answer = reply.text
-        if about.hop == ROUTE:
-            answer = self.harness.labels.get(reply.text, self.harness.router)
-        return verify(about.verifier, answer, item.expected, verifiers), answer
+        if about.hop == ROUTE and not reply.error:
+            reply = reply._replace(text=self.harness.labels.get(reply.text, self.harness.router))
+        return judged(reply, about.verifier, item.expected, verifiers), reply.text

@@ -6,7 +6,7 @@ a candidate that is better by so many points, where a refusal is one.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from rsi.gate.verdict import judge
 from rsi.records import ItemResult, Judgement, Outcome, OutcomeKind
 from rsi.statistics.intervals import Interval, wilson
 from rsi.statistics.paired import mcnemar
-from rsi.statistics.power import mde, power
+from rsi.statistics.power import items_needed, mde, power
 from rsi.statistics.sequential import Plan, Stop, ended
 
 ITEMS, GUARD, CLUSTER = 240, 150, 5
@@ -185,23 +185,23 @@ def nights(runs: int, seed: int, alpha: float = 0.05) -> tuple[Rate, ...]:
     fresh = Budget(items=Items.FRESH, alpha=alpha, questions=NIGHTS)
     few = Budget(items=Items.REUSED, alpha=alpha, questions=NIGHTS, accepts=3)
     return (
-        Rate(f"fresh items, every score seen, {NIGHTS} nights", _run(runs, seed, fresh, True), runs, alpha),
+        Rate(f"fresh items, every score seen, {NIGHTS} nights", _run(runs, seed, fresh, True, alpha), runs, alpha),
         Rate(
             f"same items, only pass or not seen, {NIGHTS} nights",
-            _run(runs, seed + 1, few, False),
+            _run(runs, seed + 1, few, False, alpha),
             runs,
             alpha,
         ),
         Rate(
             f"no account: same items, alpha {alpha:g} a night, scores seen",
-            _run(runs, seed + 2, None, True),
+            _run(runs, seed + 2, None, True, alpha),
             runs,
             None,
         ),
     )
 
 
-def _run(runs: int, seed: int, budget: Budget | None, scores: bool) -> int:
+def _run(runs: int, seed: int, budget: Budget | None, scores: bool, alpha: float) -> int:
     """Runs with a false promotion, all runs side by side.
 
     Whoever makes candidates keeps the best one seen so far (by its score, or by what passed) and changes a part of
@@ -220,7 +220,7 @@ def _run(runs: int, seed: int, budget: Budget | None, scores: bool) -> int:
         changed = random.random((runs, ITEMS)) < np.where(random.random((runs, 1)) < 0.5, 0.1, 1.0)
         candidate = np.where(changed, random.random((runs, ITEMS)) < easy, best)
         wins, losses = (candidate & ~champion).sum(axis=1), (champion & ~candidate).sum(axis=1)
-        level = budget.level(night) if budget else 0.05
+        level = budget.level(night) if budget else alpha
         tail = Tail.EXACT if budget else Tail.MID
         shown = np.array([_shown(int(b), int(c), level, tail) for b, c in zip(wins, losses, strict=True)])
         if budget and budget.accepts is not None:
@@ -300,3 +300,63 @@ def _steps(random: np.random.Generator, points: float, gates: int, items: int) -
     """Wins, losses and ties of items of which `DISCORDANCE` differ, at a true gain."""
     odds = [(DISCORDANCE + points) / 2, (DISCORDANCE - points) / 2, 1 - DISCORDANCE]
     return np.asarray(random.choice([1, -1, 0], p=odds, size=(gates, items)))
+
+
+# --- all of it ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Everything above, from one seed."""
+
+    gates: int
+    seed: int
+    every: int
+    """Items between two looks."""
+    plan: Plan
+    rates: tuple[Rate, ...]
+    powers: tuple[Power, ...]
+    found: tuple[tuple[float, float, float], ...]
+    saved: tuple[Saving, ...]
+
+    def plain(self) -> dict[str, object]:
+        """As JSON has it."""
+        return {
+            "seed": self.seed,
+            "errors": [
+                {
+                    **one._asdict(),
+                    "rate": one.hits / one.of,
+                    "interval": list(one.interval),
+                    "within": one.within,
+                }
+                for one in self.rates
+            ],
+            "power": [one._asdict() for one in self.powers],
+            "power_simulated": [
+                {"points": points, "found": share, "summed": exact} for points, share, exact in self.found
+            ],
+            "in_order": [asdict(one) for one in self.saved],
+            "plan": asdict(self.plan),
+        }
+
+
+def simulated(gates: int, runs: int, seed: int) -> Simulated:
+    """Champions against themselves, nights without a gain, power, and what looking early saves.
+
+    The plan is that of as many items as show a gain of four points four times of five.
+    """
+    needed = items_needed(DISCORDANCE, 0.04)
+    if needed is None:
+        raise AssertionError("no number of items shows a gain of four points")
+    plan = Plan(needed, 0.05, 0.04, 0.1)
+    return Simulated(
+        gates,
+        seed,
+        EVERY,
+        plan,
+        rates=(*against_itself(gates, seed), *nights(runs, seed)),
+        powers=powers(),
+        found=found(gates, seed),
+        saved=savings(gates, seed, plan),
+    )

@@ -1,5 +1,6 @@
 """Gate: the night's candidate into a verdict."""
 
+from functools import cache
 from pathlib import Path
 
 import orjson
@@ -57,7 +58,7 @@ def judge(context: Context, candidate: Digest) -> Digest:
         anchor=anchor,
         account=Books(home, world.clock, context.start.night),
         progress=world.progress,
-        dialogue=lambda: _dialogue(world.base().folder),
+        dialogue=cache(lambda: _dialogue(world.base().folder)),
         verifiers=with_judge(world.judge()),
     )
     return verdict.digest

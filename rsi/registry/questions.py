@@ -46,6 +46,8 @@ def _account(
                 f"it is question {number}, start {starts[name]}"
             )
         if (bounds := ask.bounds) is None:
+            if any(one.bounds for one in earlier):
+                yield f"{where}: asked without a budget, where questions before it had one"
             continue
         passed = {one for at, one in passes if at < seq and one in first and one != name}
         if number > bounds.questions:

@@ -2,14 +2,17 @@
 
 import atexit
 import re
+import sys
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from rsi.report.words import duration, inert_terminal
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 """Where progress and warnings go."""
@@ -96,9 +99,17 @@ class TerminalProgress:
             self._drawn, self._bars = None, {}
 
 
-def _bars(console: Console) -> Progress:
-    """What, a bar, how far, and the rest; drawn only when something is told."""
+def _bars(console: Console) -> "Progress":
+    """What, a bar, how far, and the rest; drawn only when something is told.
+
+    What is printed meanwhile goes above the bars where it goes to a terminal, and else where it was sent.
+    """
+    from rich.progress import BarColumn, Progress, TextColumn
+
     said = TextColumn("{task.fields[said]}", markup=False)
     count = TextColumn("{task.completed} of {task.total}", markup=False)
     name = TextColumn("{task.description}", markup=False)
-    return Progress(name, BarColumn(24), count, said, console=console, auto_refresh=False)
+    above = sys.stdout.isatty()
+    return Progress(
+        name, BarColumn(24), count, said, console=console, auto_refresh=False, redirect_stdout=above
+    )

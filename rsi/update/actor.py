@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from rsi.engine.weights import ADAPTER_FILES
 from rsi.errors import RsiError
 from rsi.ids import digest, digest_files
 from rsi.ports import Engine, Generation
@@ -19,7 +20,6 @@ from rsi.update.learner import Learner
 
 KEPT = 2
 """Adapters that stay loaded: the one in training and the one before."""
-_FILES = ("adapter_config.json", "adapter_model.safetensors")
 
 
 def trusted(name: str) -> None:
@@ -49,14 +49,14 @@ class Actor:
         with tempfile.TemporaryDirectory(dir=self._folder) as written:
             draft = Path(written)
             learner.export(model, draft, base)
-            content = digest_files(draft, _FILES)
+            content = digest_files(draft, ADAPTER_FILES)
             name = f"{learner.TRAINED}-{digest([str(self._folder), content])[:12]}"
             if name in self._loaded and name in self._engine.adapters():
                 return name
             place = self._folder / name
             if not place.exists():
                 place.mkdir()
-                for file in _FILES:
+                for file in ADAPTER_FILES:
                     (draft / file).rename(place / file)
         self._load(name, place)
         return name

@@ -17,13 +17,12 @@ from rsi.errors import ContractError, IntegrityError, TransientError
 from rsi.ids import canonical
 from rsi.registry import adapters
 from rsi.settings import Home
-from rsi.store.files import write_whole
 from rsi.update import job as jobs
 from rsi.update.job import Done, Job
 
 ASKED, DONE, LOG = "job.json", "complete.json", "metrics.jsonl"
 RESUME, CLAIM = "resume.tar", "claim.json"
-_GIVEN = {"manifest.json", "tasks.parquet", "harness.toml"}
+_GIVEN = {"manifest.json", "tasks.parquet", "harness.toml", jobs.SHOWN}
 _HERE = {"lock", "actor"}
 """What is a worker's own: it neither travels nor says anything about the job."""
 
@@ -174,7 +173,7 @@ def fetch(depot: Depot, place: Path) -> None:
     for name in (*_inputs(names), ASKED):
         depot.get(name, place / name)
     job = jobs.read(place)
-    for name in {*job.frozen, *([job.warm_start] if job.warm_start else [])}:
+    for name in job.adapters:
         adapters.describe(Home(place), name)
 
 
@@ -224,8 +223,7 @@ def collect(depot: Depot, place: Path) -> Done:
     names = depot.names()
     for name in sorted(set(names) - {*_inputs(names), ASKED, DONE, RESUME, CLAIM}):
         depot.get(name, place / name)
-    write_whole(place / DONE, canonical(end.model_dump(mode="json")))
-    return end
+    return jobs.finish(place, end)
 
 
 def _files(place: Path) -> list[str]:

@@ -21,6 +21,9 @@ from rsi.store.files import publish_folder, write_whole
 from rsi.tasks import bank
 from rsi.tasks.prompt import ROUTE
 
+SHOWN = "shown.parquet"
+"""Rollouts of earlier jobs, where a job learns from their successes."""
+
 
 class Job(Record):
     """What to train, on what, how; its digest names the folder."""
@@ -46,6 +49,11 @@ class Job(Record):
     shown: str | None = None
     """SHA-256 of ``shown.parquet``: rollouts of earlier jobs whose successes it is shown, where its algorithm shows
     anything; null for the solutions that the tasks bring."""
+
+    @property
+    def adapters(self) -> list[str]:
+        """Names of all adapters that it needs, sorted."""
+        return sorted({*self.frozen, *([self.warm_start] if self.warm_start else [])})
 
 
 class Reason(StrEnum):
@@ -94,6 +102,11 @@ class Done(Record):
     refused: dict[str, int] = Field(default_factory=dict)
     """Reason -> count of the rollouts that it was given and not shown: `rsi.update.shown.Refused`."""
 
+    @property
+    def words(self) -> str:
+        """What came of it, in a line."""
+        return f"adapter {self.adapter}: {self.ended}" if self.adapter else f"no adapter: {self.ended}"
+
 
 def folder(home: Home, job: Job) -> Path:
     """Where a job lies in a home."""
@@ -113,7 +126,7 @@ def submit(home: Home, job: Job, rollouts: Path | None = None) -> Path:
             shutil.copyfile(home.banks / job.bank / file, target / file)
         shutil.copyfile(home.harnesses / f"{job.harness}.toml", target / "harness.toml")
         if rollouts is not None:
-            shutil.copyfile(rollouts, target / "shown.parquet")
+            shutil.copyfile(rollouts, target / SHOWN)
         for name in needed:
             shutil.copytree(adapters.folder(home, name), target / "adapters" / name)
 
@@ -121,7 +134,7 @@ def submit(home: Home, job: Job, rollouts: Path | None = None) -> Path:
     hcp.load(home.harnesses, job.harness)
     if (rollouts and digest_file(rollouts)) != job.shown:
         raise IntegrityError(f"the job is shown {job.shown}, which is not the digest of {rollouts}")
-    needed = sorted({*job.frozen, *([job.warm_start] if job.warm_start else [])})
+    needed = job.adapters
     for name in needed:
         adapters.describe(home, name)
     return publish_folder(folder(home, job), fill)

@@ -104,6 +104,36 @@ class Practice(Protocol):
         ...
 
 
+class Around:
+    """A `Practice` that does what another does; what stands around it says what it adds."""
+
+    def __init__(self, practice: Practice) -> None:
+        """`practice` does the work."""
+        self._practice = practice
+
+    @property
+    def longest(self) -> int:
+        """As the practice says."""
+        return self._practice.longest
+
+    @property
+    def refills(self) -> int:
+        """As the practice says."""
+        return self._practice.refills
+
+    def takes(self, task: Task) -> bool:
+        """As the practice says."""
+        return self._practice.takes(task)
+
+    def draw(self, tasks: Sequence[Task], step: int, again: int = 0) -> Drawn:
+        """As the practice does."""
+        return self._practice.draw(tasks, step, again)
+
+    def show(self, tasks: Sequence[Task]) -> Drawn:
+        """As the practice does."""
+        return self._practice.show(tasks)
+
+
 class Joined:
     """Several draws of one step as one."""
 

@@ -21,7 +21,7 @@ from rsi.errors import ContractError
 from rsi.ids import digest
 from rsi.records import Task
 from rsi.store.files import whole
-from rsi.update.practice import Drawn, Practice, Rollout
+from rsi.update.practice import Around, Drawn, Practice, Rollout
 
 FILE = "rollouts.parquet"
 _TOKENS = pa.list_(pa.int32())
@@ -132,36 +132,19 @@ _FORMAT = {
 }
 
 
-class Recorded:
-    """A `Practice` whose answers are kept as they are drawn."""
+class Recorded(Around):
+    """A `Practice` whose answers are kept as they are drawn; what is only shown is nobody's rollout."""
 
     def __init__(self, practice: Practice, rollouts: Rollouts) -> None:
         """`rollouts` takes what `practice` draws."""
-        self._practice, self._rollouts = practice, rollouts
-
-    @property
-    def longest(self) -> int:
-        """As the practice says."""
-        return self._practice.longest
-
-    @property
-    def refills(self) -> int:
-        """As the practice says."""
-        return self._practice.refills
-
-    def takes(self, task: Task) -> bool:
-        """As the practice says."""
-        return self._practice.takes(task)
+        super().__init__(practice)
+        self._rollouts = rollouts
 
     def draw(self, tasks: Sequence[Task], step: int, again: int = 0) -> Drawn:
         """Draw, and write down what came."""
-        drawn = self._practice.draw(tasks, step, again)
+        drawn = super().draw(tasks, step, again)
         self._rollouts.add(step + 1, again, drawn.rollouts())
         return drawn
-
-    def show(self, tasks: Sequence[Task]) -> Drawn:
-        """Shown answers are nobody's rollouts."""
-        return self._practice.show(tasks)
 
 
 class Read(NamedTuple):

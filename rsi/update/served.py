@@ -110,11 +110,11 @@ def join(job: Job, place: Path, model: Learner, texts: Texts) -> tuple[Actor, We
     from rsi.engine.openai import OpenAIEngine, endpoint
 
     engine = OpenAIEngine(
-        endpoint(job.settings.actor), job.base_name, job.base, workers=AT_ONCE, wait_s=PATIENCE_S
+        endpoint(job.settings.actor), job.base_name, job.base, workers=AT_ONCE, wait_s=PATIENCE_S, retries=0
     )
     own = Labels(model.decoder, texts, job.settings)
     probes = tuple((ChatMessage(role="user", content=text),) for text in PROBES)
-    with model.model.disable_adapter():
+    with model.bare():
         bare = own.measure(probes)
     choices = texts.choices()
     proof = Proof(engine, Probe(texts.prompts(probes), choices, lambda: own.measure(probes), bare))

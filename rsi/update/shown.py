@@ -19,12 +19,11 @@ from rsi.ids import digest_file
 from rsi.records import OutcomeKind, Task
 from rsi.settings import Update
 from rsi.tasks.prompt import ROUTE
-from rsi.update.job import Job
+from rsi.update.job import SHOWN, Job
 from rsi.update.practice import Drawn, Practice, Rollout
 from rsi.update.scoring import Decoder
 from rsi.update.worlds import DrawnEpisodes, Rolled, shown_groups
 
-FILE = "shown.parquet"
 SOLVED = 1.0
 """Reward of a success."""
 
@@ -132,9 +131,9 @@ def given(place: Path, job: Job, asked: Sequence[Task]) -> Admitted:
         return Admitted({}, {})
     if job.settings.algorithm is not Algorithm.SFT or job.hop == ROUTE:
         raise ContractError("rollouts are shown to jobs of algorithm sft on tasks in worlds, to no others")
-    if digest_file(place / FILE) != job.shown:
-        raise IntegrityError(f"{place / FILE} is not what the job names; submit the job again")
-    return admitted(place / FILE, job.harness, [one.task_id for one in asked])
+    if digest_file(place / SHOWN) != job.shown:
+        raise IntegrityError(f"{place / SHOWN} is not what the job names; submit the job again")
+    return admitted(place / SHOWN, job.harness, [one.task_id for one in asked])
 
 
 def _reason(row: Row, harness: str, tasks: set[str]) -> Refused | None:

@@ -104,6 +104,8 @@ def imitate(
 ) -> dict[str, float]:
     """A step of supervised training: the mean negative log-prob of the tokens of right answers to the next tasks.
 
+    What was to be shown and did not come out right, its world crashed say, is skipped.
+
     Raises:
         Diverged: the loss or its gradient is no longer a number.
     """
@@ -111,18 +113,20 @@ def imitate(
     tasks = course.following(settings.prompts)
     drawn = practice.show(tasks)
     mask = drawn.groups.mask
-    tokens = float(mask.sum())
+    right = [row for row, reward in enumerate(drawn.groups.rewards.flatten().tolist()) if reward >= 1]
+    tokens = float(mask[right].sum())
     learner.optimizer.zero_grad()
-    loss = 0.0
-    for rows, new in drawn.score(range(len(mask))):
+    loss = norm = 0.0
+    for rows, new in drawn.score(right):
         part = -(new * mask[rows]).sum() / max(tokens, 1.0)
         part.backward()
         loss += float(part.detach())
-    norm = _moved(learner, settings, step, loss)
+    if right:
+        norm = _moved(learner, settings, step, loss)
     return {
         "step": float(step + 1),
-        "live": float(len(tasks)),
-        "skipped": 0.0,
+        "live": float(len(right)),
+        "skipped": float(len(mask) - len(right)),
         "sampled": tokens,
         "loss": loss,
         "gradient_norm": norm,

@@ -12,7 +12,7 @@ from types import TracebackType
 import torch
 
 from rsi.records import Task
-from rsi.update.practice import Drawn, Groups, Practice, Rollout
+from rsi.update.practice import Around, Drawn, Groups, Practice, Rollout
 
 LOOK_S = 5.0
 """Longest time between two looks."""
@@ -55,36 +55,23 @@ class Watch:
                 return
 
 
-class Watched:
+class Watched(Around):
     """A `Practice` that tells a watch of all that comes back."""
 
     def __init__(self, practice: Practice, watch: Watch) -> None:
         """Pass on what `practice` does."""
-        self._practice, self._watch = practice, watch
-
-    @property
-    def longest(self) -> int:
-        """As the practice says."""
-        return self._practice.longest
-
-    @property
-    def refills(self) -> int:
-        """As the practice says."""
-        return self._practice.refills
-
-    def takes(self, task: Task) -> bool:
-        """As the practice says."""
-        return self._practice.takes(task)
+        super().__init__(practice)
+        self._watch = watch
 
     def draw(self, tasks: Sequence[Task], step: int, again: int = 0) -> Drawn:
         """Draw, and tell."""
-        drawn = self._practice.draw(tasks, step, again)
+        drawn = super().draw(tasks, step, again)
         self._watch.move()
         return _Moving(drawn, self._watch)
 
     def show(self, tasks: Sequence[Task]) -> Drawn:
         """Show, and tell."""
-        drawn = self._practice.show(tasks)
+        drawn = super().show(tasks)
         self._watch.move()
         return _Moving(drawn, self._watch)
 

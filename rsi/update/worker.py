@@ -73,9 +73,11 @@ def _stalled(place: Path, job: Job) -> None:
     skipped = sum(int(row["skipped"]) for row in rows)
     end = Done(adapter=None, steps=len(rows), skipped=skipped, ended=words, reason=Reason.STALLED)
     if jobs.done(place) is None:
-        jobs.finish(place, end)
-        print(f"rsi: job {job.digest[:12]} was stopped: {words}", file=sys.stderr, flush=True)
-        os._exit(RefusedError.exit_code)
+        try:
+            jobs.finish(place, end)
+            print(f"rsi: job {job.digest[:12]} was stopped: {words}", file=sys.stderr, flush=True)
+        finally:
+            os._exit(RefusedError.exit_code)
 
 
 def _told_of(run: Run, progress: Progress) -> Done:
@@ -185,6 +187,8 @@ def _step(run: Run, step: int) -> Row:
             detail = f"try {attempt + 1} of step {step + 1}: {error}"
             runs.tell(run.place, run.clock.now, Event.ACTOR_LOST, step, detail)
             run.course.restore(before)
+            run.rollouts.resume(step)
+            run.watch.move()
             time.sleep(PAUSE_S)
     return learn(run.model, run.practice, settings, run.course, step)
 
@@ -245,7 +249,7 @@ def main() -> None:
     except RsiError as error:
         print(f"rsi: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-    print(f"adapter {end.adapter}: {end.ended}" if end.adapter else f"no adapter: {end.ended}")
+    print(end.words)
 
 
 if __name__ == "__main__":

@@ -91,11 +91,7 @@ class Written:
             return Outcome(kind=OutcomeKind.ERROR, detail=f"{type(fault).__name__}: {fault}"[:DETAIL])
 
     def show(self, tasks: Sequence[Task]) -> "DrawnAnswers":
-        """The answer that each task's verifier gives itself.
-
-        Raises:
-            ContractError: the verifier of a task has none to give.
-        """
+        """The answer that each task's verifier gives itself; an empty, wrong one where it has none to give."""
         answers = []
         for one in tasks:
             right = gold(one.verifier, one.expected) or ""

@@ -35,10 +35,27 @@ def main() -> None:
     given = parser.parse_args()
     rows = [orjson.loads(line) for line in (given.job / "metrics.jsonl").read_bytes().splitlines()]
     told = orjson.loads(given.measured.read_bytes())
+    print(said(rows))
     given.out.mkdir(parents=True, exist_ok=True)
     for plot in (reward(rows), entropy(rows), levels(told)):
         (given.out / f"{plot.name}.svg").write_text(alone(plot.svg), encoding="utf-8")
         print(given.out / f"{plot.name}.svg")
+
+
+def said(rows: list[dict[str, float]]) -> str:
+    """The run in figures: means of the first third of its steps and of the last, or of all."""
+    third = len(rows) // 3
+
+    def mean(key: str, part: list[dict[str, float]]) -> float:
+        return sum(row[key] for row in part) / len(part)
+
+    first, last = rows[:third], rows[-third:]
+    return (
+        f"{len(rows)} steps; reward {mean('reward', first):.2f}, then {mean('reward', last):.2f}; entropy "
+        f"{mean('entropy', first):.2f}, then {mean('entropy', last):.2f}; {mean('live', rows):.1f} groups a step "
+        f"with a signal, {sum(not row['live'] for row in rows)} steps without; {mean('sampled', rows):.0f} sampled "
+        f"tokens a step; k3 at most {max(row.get('k3', 0.0) for row in rows):.0e}"
+    )
 
 
 def reward(rows: list[dict[str, float]]) -> Plot:

@@ -77,7 +77,7 @@ def test_settings_of_a_file_stand_in_place_of_the_deployments(rsi: Terminal, tmp
     )
 
     said.write_text("learning_rate = -1\n")
-    assert "learning_rate cannot be trained with" in rsi.refused(*asked, "--settings", str(said))
+    assert "cannot be trained with learning_rate: " in rsi.refused(*asked, "--settings", str(said))
     said.write_text("steps: 9")
     assert "is no TOML file" in rsi.refused(*asked, "--settings", str(said))
 

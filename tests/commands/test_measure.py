@@ -1,11 +1,13 @@
 """`rsi measure`: versions on the same tasks, and each against the first."""
 
+import tomllib
+
 import orjson
 import pytest
 
 from rsi import assets
 from rsi.registry import versions
-from rsi.settings import Deployment, Update
+from rsi.settings import Deployment, Update, contracts_dir
 from tests.commands.spoken import Terminal
 
 PULLED = next(one for one in assets.ASSETS if one.name == "bfcl-answers").folder.is_dir()
@@ -45,12 +47,27 @@ def test_versions_are_measured_on_the_same_tasks(rsi: Terminal, tmp_path) -> Non
 
 @pytest.mark.skipif(not PULLED, reason="the asset bfcl-answers is not pulled: rsi assets pull")
 def test_a_half_of_a_public_file_is_measured(rsi: Terminal) -> None:
-    """By its verifier; training half and held-out half are apart."""
+    """By its verifier; the half that the gate asks is not."""
     name = next(rsi.home.versions.iterdir()).stem
     asked = ["measure", name[:12], "--bfcl", "live_simple", "--tasks", "1", "--max-tokens", "4"]
 
     assert "1" in rsi.ok(*asked, "--half", "bank")
-    assert "is none of suite, bank" in rsi.refused(*asked, "--half", "whole")
+    assert "is none of bank, suite" in rsi.refused(*asked, "--half", "whole")
+    held = rsi(*asked, "--half", "suite")
+    assert (held.code, held.out) == (1, "")
+    assert "1 of 1 tasks are items of suite live_simple/v1" in held.err
+
+
+def test_items_of_the_gate_are_not_measured(rsi: Terminal) -> None:
+    """The very seed of a suite draws its items."""
+    name = next(rsi.home.versions.iterdir()).stem
+    about = tomllib.loads((contracts_dir() / "suites/desk/v1/suite.toml").read_text())["items"]
+    drawn = ["--environment", "desk", "--pool", about["pool"], "--seed", str(about["seed"]), "--tasks", "3"]
+
+    held = rsi("measure", name[:12], *drawn)
+
+    assert (held.code, held.out) == (1, "")
+    assert "3 of 3 tasks are items of suite desk/v1: `rsi gate` asks those" in held.err
 
 
 def test_what_is_measured_is_said_once(rsi: Terminal) -> None:

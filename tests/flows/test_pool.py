@@ -3,8 +3,10 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace as Namespace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -111,6 +113,38 @@ def test_a_job_has_one_run_until_that_is_over(tried: UUID, watch: Watch, tmp_pat
     assert pool.submit("rsi-gpu", str(tmp_path)) == second
     with pytest.raises(ContractError, match=r"flows\.deploy"):
         pool.submit("no-such-pool", str(tmp_path))
+
+
+def test_a_run_that_is_being_stopped_is_nobodys(tried: UUID, watch: Watch, tmp_path: Path) -> None:
+    """Whoever comes meanwhile gets one of their own, and does not end with it."""
+    from prefect.states import Cancelled, Cancelling
+
+    from flows import pool
+
+    put(tried, Cancelling())
+    second = pool.submit("rsi-gpu", str(tmp_path))
+    assert second != tried
+    put(tried, Cancelled())
+
+
+def test_a_night_whose_time_is_over_stops_its_run(
+    tried: UUID, watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Prefect ends a task: by an exception that is no ordinary one."""
+    from prefect import flow, task
+
+    from flows import pool
+
+    stopped: list[UUID] = []
+    monkeypatch.setattr(pool, "submit", lambda *where: tried)
+    monkeypatch.setattr(pool, "done", lambda place: None)
+    monkeypatch.setattr(pool, "read", lambda place: Namespace(digest="0" * 64))
+    monkeypatch.setattr(pool, "cancel", stopped.append)
+    monkeypatch.setattr(pool, "follow", lambda run, progress: time.sleep(30))
+    stage = task(timeout_seconds=1)(lambda: pool.PoolTrainer("rsi-gpu", "")(tmp_path, silent))
+
+    assert flow(lambda: stage(return_state=True).type.value)() == "FAILED"
+    assert stopped == [tried]
 
 
 def test_a_run_is_followed_with_its_counts_to_its_end(

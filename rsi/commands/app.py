@@ -11,6 +11,7 @@ from rsi.commands import (
     ask,
     assets,
     bank,
+    contract,
     dashboards,
     gate,
     ingest,
@@ -68,6 +69,7 @@ for _command in (
     app.command()(_command)
 for _name, _group in {
     "gate": gate.gate_app,
+    "contract": contract.contract_app,
     "assets": assets.assets_app,
     "traces": traces.traces_app,
     "quarantine": quarantine.quarantine_app,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rsi import assets, faults
 from rsi.errors import ContractError, IntegrityError
-from rsi.gate import order
+from rsi.gate import lock, order
 from rsi.gate.baseline import baseline
 from rsi.gate.bench import unspoken
 from rsi.gate.budget import Account, Unrecorded
@@ -85,8 +85,8 @@ def gate(
     Raises:
         ContractError: the contract or a suite cannot be read, the candidate is the champion or changes more than
             one role, or the engine lacks what a version needs.
-        IntegrityError: a suite is not the one that the contract pins.
-        RefusedError: the budget of the target's items is spent.
+        IntegrityError: a suite is not the one that the contract pins, or the contract not what was approved.
+        RefusedError: the budget of the target's items is spent, or nobody approved the contract.
         TransientError: the engine answered nothing at all.
     """
     story, account = story or Story(), account or Unrecorded()
@@ -153,6 +153,7 @@ def _read(
 ) -> tuple[Contract, dict[str, Suite]]:
     """A contract and its suites, which fit each other and the anchor."""
     contract = read(name, root)
+    lock.check(root, contract)
     suites = {suite: load(suite, pin, root, resolve) for suite, pin in contract.pins.items()}
     _check_anchor(contract, anchor)
     order.check(contract, suites)

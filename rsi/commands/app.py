@@ -24,6 +24,7 @@ from rsi.commands import (
     service,
     traces,
     versions,
+    watch,
 )
 
 app = typer.Typer(
@@ -56,6 +57,7 @@ for _command in (
     versions.promote,
     versions.rollback,
     loop.nightly,
+    watch.watch,
     service.serve,
     dashboards.dashboards,
     versions.status,

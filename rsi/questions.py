@@ -27,6 +27,20 @@ class Registration(Record):
         """Of everything that is drawn for this question: 32 bits of its digest."""
         return int(self.digest[:8], 16)
 
+    @property
+    def family(self) -> str:
+        """Name of the target suite without its version."""
+        found = next((name for name, pin in self.suites.items() if pin == self.target), "")
+        return found.partition("/")[0]
+
+    def same_account(self, other: "Registration", *, fresh: bool) -> bool:
+        """Whether two questions are paid for from one budget: that of the same items.
+
+        Where items are `fresh`, each question has its own, and all to versions of one suite share the budget: what is
+        bounded is how often a candidate passes that is not better, whichever items say so.
+        """
+        return self.target == other.target or (fresh and bool(self.family) and self.family == other.family)
+
 
 class Allowance(Record):
     """What one question may spend, and what was spent before it."""

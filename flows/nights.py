@@ -24,14 +24,13 @@ from rsi.context import World
 from rsi.engine.publish import EngineReplica
 from rsi.environments import kind
 from rsi.errors import ContractError
-from rsi.gate.audit import Point, audit
+from rsi.gate.audit import COLUMNS, Point, audit, rows
 from rsi.harness import hcp
 from rsi.ids import canonical
 from rsi.records import Approval, Decision, Judgement, LedgerRecord, Origin, Pool, Record
 from rsi.registry import approval, champion, genesis, promote
 from rsi.registry.verify import verify
 from rsi.report.progress import TerminalProgress
-from rsi.report.words import percent
 from rsi.serve.asked import Labelled, ask
 from rsi.serve.shift import shift_of
 from rsi.settings import PROJECT, Deployment, Home, quiet_dependencies
@@ -217,19 +216,7 @@ def show(played: Nights, points: Sequence[Point]) -> int:
         ],
     )
     line("\nthe vault: what no gate asks, for every version that was in service")
-    table(
-        ("version", "suite", "right", "share", "95% interval"),
-        [
-            (
-                one.version[:12],
-                one.suite,
-                f"{one.right} of {one.items}",
-                percent(one.right / max(one.items, 1)),
-                f"{percent(one.interval.low)} to {percent(one.interval.high)}",
-            )
-            for one in points
-        ],
-    )
+    table(COLUMNS, rows(points))
     found = verify(played.home, played.world.clock).findings
     line("\nrsi verify: " + ("every invariant holds" if not found else "; ".join(map(str, found))))
     said = {

@@ -162,7 +162,9 @@ class Clerk(Taught):
         tasks: Sequence[WorldTask],
     ) -> None:
         super().__init__(real, answers)
-        self._dialogue, self._tasks = dialogue, tasks
+        self._dialogue = dialogue
+        self.known: list[str] = []
+        """Requests that it was asked and knows, one an answer."""
         self._prompts = {dialogue.answer(one.request)[:-1]: one for one in tasks}
 
     def generate_tokens(
@@ -182,6 +184,7 @@ class Clerk(Taught):
         task = next((one for ids, one in self._prompts.items() if _holds(prompt, ids)), None)
         text = "done"
         if task is not None:
+            self.known.append(task.request)
             desk = kind(task.environment).open()
             written = [calls.write(one, calls.tools_of(desk.tools)) for one in task.oracle]
             said = sum(_holds(prompt, self._dialogue.answer(one)[:-1]) for one in dict.fromkeys(written))

@@ -13,6 +13,7 @@ from rsi.engine.chat import Dialogue
 from rsi.engine.local import LocalEngine
 from rsi.engine.publish import EngineReplica
 from rsi.environments import kind
+from rsi.gate.audit import audit
 from rsi.harness import hcp
 from rsi.night import Ending, run
 from rsi.ports import Engine
@@ -186,3 +187,22 @@ def test_the_next_night_goes_on_from_the_adapter_in_service(case: Case) -> None:
     assert "no candidate: training stopped" in ending.reason
     assert trained.settings == case.deployment.updates["L1"]
     assert trained.settings.algorithm.value == "grpo"
+
+
+def test_the_vault_is_asked_of_every_version_and_of_nothing_that_the_gate_asks(case: Case) -> None:
+    """A suite that lists none has none; one that is drawn has the next ones. The ledger says that it was opened."""
+    names = [case.before.digest, case.after.digest]
+    engine = case.world.engine()
+    assert isinstance(engine, Clerk)
+    before = list(engine.known)
+
+    points = audit(case.home, case.deployment, case.world, names, drawn=4)
+    record = Ledger(case.home.ledger, FixedClock()).last(lambda one: one.kind == "audit")
+
+    assert [(one.version, one.suite) for one in points] == [(one, "small-desk/v1") for one in names]
+    assert all(0 < one.items <= 4 for one in points)
+    assert before
+    assert engine.known == before
+    assert record is not None
+    assert record.body["points"] == [one.model_dump(mode="json") for one in points]
+    assert verify(case.home, FixedClock()).findings == ()

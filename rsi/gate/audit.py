@@ -20,6 +20,7 @@ from rsi.harness import hcp
 from rsi.records import Outcome, Record, Split
 from rsi.registry import versions
 from rsi.registry.loaded import able
+from rsi.report.words import percent
 from rsi.settings import Deployment, Home
 from rsi.statistics.intervals import Interval, wilson
 from rsi.store.ledger import Ledger
@@ -44,6 +45,24 @@ class Point(Record):
     def interval(self) -> Interval:
         """Of the share, 95%, Wilson's."""
         return wilson(self.right, self.items)
+
+
+COLUMNS: Sequence[str] = ("version", "suite", "right", "share", "95% interval")
+"""Of `rows`."""
+
+
+def rows(points: Sequence[Point]) -> list[list[object]]:
+    """Rows of a table, one a point."""
+    return [
+        [
+            one.version[:12],
+            one.suite,
+            f"{one.right} of {one.items}",
+            percent(one.right / max(one.items, 1)),
+            f"{percent(one.interval.low)} to {percent(one.interval.high)}",
+        ]
+        for one in points
+    ]
 
 
 def audit(

@@ -18,6 +18,7 @@ ORDER = (
     "questions",
     "algorithm",
     "intake",
+    "expansion",
     "ports",
     "store.files",
     "settings",

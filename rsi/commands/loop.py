@@ -3,6 +3,7 @@
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -76,6 +77,12 @@ def nightly(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would run, and change nothing.")
     ] = False,
+    adapter: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of an adapter that was trained elsewhere, for tonight's role; nothing is trained."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Run one whole night without Prefect: discover, expand, update, gate, and a request for approval."""
@@ -88,7 +95,12 @@ def nightly(
     if dry_run:
         _dry_run(home, deployment, name, json)
         return
-    ending = loop.run(home, deployment, real(deployment, TerminalProgress()), name)
+    world = real(deployment, TerminalProgress())
+    if adapter is not None:
+        from rsi.update.brought import brought
+
+        world = replace(world, trainer=brought(adapter.resolve()))
+    ending = loop.run(home, deployment, world, name)
     if json:
         as_json(ending._asdict())
     else:
@@ -193,7 +205,9 @@ def update(
     ] = None,
     learn_from: Annotated[
         str | None,
-        typer.Option(help="With --bank and --algorithm sft: show successes of this job; beginning of its digest."),
+        typer.Option(
+            help="With --bank and --algorithm sft: show successes of this job; beginning of its digest."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:

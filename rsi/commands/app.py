@@ -10,6 +10,7 @@ import typer
 from rsi.commands import (
     ask,
     assets,
+    backup,
     bank,
     dashboards,
     gate,
@@ -45,6 +46,8 @@ def _options(
 for _command in (
     loop.init,
     service.doctor,
+    backup.backup,
+    backup.restore,
     ingest.ingest,
     ask.sql,
     loop.discover,

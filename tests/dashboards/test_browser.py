@@ -179,9 +179,9 @@ def test_a_night_is_one_click_from_its_report_and_its_version(addresses, visit, 
     page.screenshot(path=shots / "nights.png", full_page=True)
 
     page.get_by_text("The gate's report of this night").click()
-    report = page.frame_locator("iframe.report")
+    report = page.frame_locator("iframe.report").first
     report.get_by_role("heading", name="Clauses of the contract").wait_for()
-    assert page.locator("iframe.report").get_attribute("sandbox") == ""
+    assert page.locator("iframe.report").first.get_attribute("sandbox") == ""
     assert page.locator("img").count() == 0
 
     page.get_by_role("link", name="its version").click()

@@ -48,7 +48,7 @@ def restore(
     source: Annotated[Path, typer.Argument(help="A backup: a folder or a file.")],
     json: Json = False,
 ) -> None:
-    """Make the home (RSI_HOME, which must be new) from a backup, and check it; exit code 3 where an invariant breaks."""
+    """Make the home (RSI_HOME, which must be new) from a backup, and check it; exit code 3 where something breaks."""
     from rsi.registry.verify import verify
     from rsi.store.backup import restore as make
     from rsi.store.snapshot import refresh

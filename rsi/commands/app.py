@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from rsi.commands import (
+    answers,
     ask,
     assets,
     bank,
@@ -52,7 +53,9 @@ for _command in (
     loop.update,
     rollouts.rollouts,
     measure.measure,
-    versions.approve,
+    answers.approve,
+    answers.sign,
+    answers.rebase,
     versions.promote,
     versions.rollback,
     loop.nightly,

@@ -17,7 +17,7 @@ from rsi.errors import ContractError, IntegrityError
 from rsi.harness import hcp
 from rsi.ids import digest_file
 from rsi.ports import Clock
-from rsi.records import Approval, Decision, Judgement, LedgerRecord, Modes
+from rsi.records import Approval, Decision, Judgement, LedgerRecord, Modes, Proof
 from rsi.registry import adapters, approval, champion, questions, versions
 from rsi.settings import Deployment, Home, contracts_dir
 from rsi.store.ledger import Ledger
@@ -117,6 +117,8 @@ def _promotion(
         return
     if found.judgement is not Judgement.PASS:
         yield Finding("I1", f"{where} stands on a verdict that says {found.judgement.value!r}")
+    if found.rule is not None and found.rule.proof is Proof.SIGNATURE and not all(a.signature for a in said):
+        yield Finding("I1", f"{where}: the contract asks for a signature, and its approval has none")
     if (found.candidate, found.champion) != (one.output, one.body.get("replaces")):
         yield Finding("I1", f"{where} and its verdict name other versions")
 

@@ -7,6 +7,7 @@ from prefect import get_run_logger
 from prefect.deployments import run_deployment
 from prefect.exceptions import ObjectNotFound
 
+from rsi.errors import TransientError
 from rsi.ports import SystemClock
 from rsi.registry import approval, champion, waiting
 from rsi.settings import Deployment, Home
@@ -19,7 +20,10 @@ def ask(place: Home, occasion: str) -> None:
     `occasion` is why just now: what could not be gated again at one is tried at the next.
     """
     ledger, now = Ledger(place.ledger, SystemClock()), SystemClock().now()
-    waiting.end(place, approval.over(ledger, now))
+    try:
+        waiting.end(place, approval.over(ledger, now))
+    except TransientError as away:
+        get_run_logger().warning("runs that ask in vain were not ended: %s", away)
     in_service = champion.current(ledger)
     for one in approval.requests(ledger):
         match one.standing(now, in_service):

@@ -14,6 +14,7 @@ ORDER = (
     "task_records",
     "world_records",
     "mode_parts",
+    "answer_records",
     "records",
     "questions",
     "algorithm",
@@ -45,6 +46,7 @@ ORDER = (
     "serve",
     "world",
     "night",
+    "rebase",
     "commands",
     "cli",
 )

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from rsi.commands import (
+    answers,
     ask,
     assets,
     backup,
@@ -61,7 +62,9 @@ for _command in (
     rollouts.rollouts,
     measure.measure,
     play.play,
-    versions.approve,
+    answers.approve,
+    answers.sign,
+    answers.rebase,
     versions.promote,
     versions.rollback,
     nightly.nightly,

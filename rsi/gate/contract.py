@@ -14,7 +14,7 @@ from pydantic import Field, StringConstraints, ValidationError, model_validator
 from rsi.errors import ContractError
 from rsi.gate.terms import Budget, Correction, Level, Noise, Order, Power, Share, Watch
 from rsi.ids import Digest, digest
-from rsi.records import Record
+from rsi.records import Record, Rule
 from rsi.settings import contracts_dir, said
 
 LIMIT = 64 * 1024
@@ -86,6 +86,8 @@ class Contract(Record):
     order: Order | None = None
     watch: Watch | None = None
     """What becomes of a version that goes wrong in service."""
+    approval: Rule | None = None
+    """Who may answer a request about a passed candidate; the verdict repeats it."""
 
     @model_validator(mode="after")
     def _suites_are_distinct(self) -> "Contract":
@@ -105,7 +107,7 @@ class Contract(Record):
 
         A file keeps its digest when contracts learn to say more.
         """
-        added = ("correction", "budget", "power", "noise", "order", "watch")
+        added = ("correction", "budget", "power", "noise", "order", "watch", "approval")
         absent = {name for name in added if getattr(self, name) in (None, Correction.NONE)}
         return digest(self.model_dump(mode="json", exclude=absent))
 

@@ -17,7 +17,7 @@ from rsi.errors import ContractError, IntegrityError
 from rsi.harness import hcp
 from rsi.ids import digest_file
 from rsi.ports import Clock
-from rsi.records import Approval, Decision, Judgement, LedgerRecord, Modes, Verdict
+from rsi.records import Approval, Decision, Judgement, LedgerRecord, Modes, Proof, Verdict
 from rsi.registry import adapters, approval, champion, questions, versions
 from rsi.registry.promote import contract_actor
 from rsi.settings import Deployment, Home, contracts_dir
@@ -120,15 +120,13 @@ def _rollback(
     if not found.goes_back:
         yield Finding("I1", f"{where} stands on a verdict of the gate, not on one over live failures")
     yield from _stands(found, one, where)
-    if one.body.get("actor") != contract_actor(found.contract) and not _approved(records, one):
-        yield Finding("I1", f"{where} has no approval")
+    if one.body.get("actor") != contract_actor(found.contract):
+        yield from _approved(found, records, one, where)
 
 
 def _promotion(
     home: Home, records: tuple[LedgerRecord, ...], one: LedgerRecord, where: str
 ) -> Iterator[Finding]:
-    if not _approved(records, one):
-        yield Finding("I1", f"{where} has no approval")
     try:
         found = approval.verdict(home, str(one.input))
     except IntegrityError as error:
@@ -137,11 +135,18 @@ def _promotion(
     if found.goes_back:
         yield Finding("I1", f"{where} stands on a verdict over live failures, which a rollback does")
     yield from _stands(found, one, where)
+    yield from _approved(found, records, one, where)
 
 
-def _approved(records: tuple[LedgerRecord, ...], one: LedgerRecord) -> bool:
+def _approved(
+    found: Verdict, records: tuple[LedgerRecord, ...], one: LedgerRecord, where: str
+) -> Iterator[Finding]:
+    """What the answer lacks on which this record stands."""
     said = [Approval.model_validate(a.body) for a in records if a.kind == "approval" and a.input == one.input]
-    return any(a.decision is Decision.APPROVE for a in said)
+    if not any(a.decision is Decision.APPROVE for a in said):
+        yield Finding("I1", f"{where} has no approval")
+    elif found.rule is not None and found.rule.proof is Proof.SIGNATURE and not all(a.signature for a in said):
+        yield Finding("I1", f"{where}: the contract asks for a signature, and its approval has none")
 
 
 def _stands(found: Verdict, one: LedgerRecord, where: str) -> Iterator[Finding]:

@@ -135,7 +135,7 @@ def test_the_page_from_traces_to_a_first_promotion(rsi: Terminal, tiny_base, tmp
 
     assert told.judgement == "pass", told.reason
     assert judge[0] == "rsi nightly" and "support/v1" in said(judge[1])
-    digits = approval.waiting(Ledger(rsi.home.ledger, clock)).verdict[:8]
+    digits = approval.waiting(Ledger(rsi.home.ledger, clock), clock.now())[0].verdict[:8]
     last = [said(line.replace("1a2b3c4d", digits)) for line in promote]
     assert "is in service" in last[1] and "all invariants hold" in last[2]
     texts = [text.encode() for texts in answers.values() for text in texts]
@@ -218,6 +218,6 @@ def test_the_page_with_the_real_model(tmp_path, smollm) -> None:
 
     for line in [*begin[1:], "sed -i 's/^steps = .*/steps = 60/' home/deployment.toml", *label, *freeze, *seal, *judge]:
         print(line, said(line), sep="\n")
-    digits = approval.waiting(Ledger(home.ledger, FixedClock())).verdict[:8]
+    digits = approval.waiting(Ledger(home.ledger, FixedClock()), FixedClock().now())[0].verdict[:8]
     last = [said(line.replace("1a2b3c4d", digits)) for line in promote]
     assert "is in service" in last[1] and "all invariants hold" in last[2]

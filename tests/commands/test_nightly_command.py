@@ -89,13 +89,14 @@ def test_a_night_stops_at_its_clock_time_and_says_how_to_go_on(
     """In the middle of whatever it does; exit code 75, and the alarm is off again."""
     monkeypatch.setattr(nightly, "moment", lambda said, now: datetime.now(UTC) + timedelta(seconds=0.2))
     monkeypatch.setattr("rsi.night.run", lambda *_: time.sleep(60))
+    before = signal.getsignal(signal.SIGALRM)
 
     done = terminal("nightly", "--night", "2026-01-02", "--until", "06:00")
 
     assert done.code == 75
     assert "`rsi nightly --night 2026-01-02` goes on" in done.err
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGALRM) is before
 
 
 def _works(home: Home, ready) -> None:

@@ -171,7 +171,7 @@ def test_52_a_promoted_version_that_fails_more_is_proposed_to_go_back(site):
     with pytest.raises(QuietError, match="a person was asked"):
         begin(site.home, night_made.settings(site.base), site.world, Night("2026-01-03"))
 
-    request = approval.waiting(site.ledger)
+    (request,) = approval.waiting(site.ledger, site.clock.now())
     found = approval.verdict(site.home, request.verdict)
     assert (found.champion, found.candidate, found.goes_back) == (worse, site.before, True)
     card = (site.home.verdicts / found.digest / "card.md").read_text()
@@ -205,7 +205,7 @@ def test_a_contract_may_have_the_rollback_performed(site):
     assert (found.state, record.kind, site.now) == (State.BACK, "rollback", site.before)
     assert record.body["actor"] == "contract tiny/v1"
     assert "30 of 60 conversations failed" in str(record.body["reason"])
-    assert approval.waiting(site.ledger) is None
+    assert not approval.waiting(site.ledger, site.clock.now())
     assert site.sound()
     refresh(site.home, site.clock)
     with open_snapshot(site.home) as snapshot:
@@ -229,7 +229,7 @@ def test_a_performed_rollback_that_is_refused_asks_a_person(site):
 
     assert (found.state, site.now) == (State.ASKED, worse)
     assert "was refused: the adapter does not act" in found.reason
-    assert approval.waiting(site.ledger).verdict == found.verdict
+    assert [one.verdict for one in approval.waiting(site.ledger, site.clock.now())] == [found.verdict]
 
 
 def test_a_verdict_of_the_gate_performs_nothing(site):
@@ -249,7 +249,7 @@ def test_a_version_that_does_as_well_stays_and_the_look_is_kept(site):
     assert site.look().state is State.GOOD
     assert "needs 40" in site.look().reason
     assert [one.body["look"] for one in site.ledger if one.kind == "watch"] == [1]
-    assert approval.waiting(site.ledger) is None
+    assert not approval.waiting(site.ledger, site.clock.now())
     assert site.sound()
 
 

@@ -24,7 +24,7 @@ from rsi.update import objective
 from rsi.update.responses import Responses
 from rsi.update.scoring import Decoder
 
-LENGTHS = (512, 2048, 8192, 32_768)
+LENGTHS = (512, 2048, 8192, 32_768, 40_000)
 WAYS = ("response", "full")
 VOCABULARY = 4096
 

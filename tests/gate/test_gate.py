@@ -73,6 +73,7 @@ def test_a_verdict_is_a_folder_with_its_evidence(made: World, tmp_path: Path) ->
     folder = tmp_path / "verdicts" / verdict.digest
 
     assert sorted(path.name for path in folder.iterdir()) == [
+        "brief.md",
         "card.md",
         "certificate.json",
         "report.html",

@@ -1,6 +1,6 @@
 """Time and memory of a training step by prompt length, over a captured prompt and with full back-propagation.
 
-Part of ``make bench``. A random-weight Llama whose rotary positions YaRN stretches to 32,768 tokens; the learner's
+Part of ``make bench``. A random-weight Llama whose rotary positions YaRN stretches to 40,960 tokens; the learner's
 part of a GRPO step on given answers, without sampling: capture, forward, backward, optimiser. Each cell of the table is
 a process of its own whose data may not grow over a cap, so that what does not fit says so.
 """

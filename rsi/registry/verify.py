@@ -19,7 +19,7 @@ from rsi.ids import digest_file
 from rsi.ports import Clock
 from rsi.records import Approval, Decision, Judgement, LedgerRecord, Modes
 from rsi.registry import adapters, approval, champion, questions, versions
-from rsi.settings import Deployment, Home, contracts_dir
+from rsi.settings import Deployment, Home, fingerprints_dir
 from rsi.store.ledger import Ledger
 from rsi.tasks import bank, heldout, overrule
 from rsi.tasks.overlap import Index, texts_of
@@ -201,7 +201,7 @@ def _banks(home: Home, clock: Clock) -> Iterator[Finding]:
     if not names:
         return
     bound = Deployment.read(home.deployment_file).expand.overlap
-    index = Index(heldout.read(contracts_dir()).items, bound)
+    index = Index(heldout.read(fingerprints_dir(home)).items, bound)
     overruled = overrule.known(Ledger(home.ledger, clock))
     for name in names:
         try:

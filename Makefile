@@ -16,7 +16,7 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/rsi assets pull
 	$(BIN)/ruff check rsi flows dashboards tests
-	$(BIN)/marimo check --strict dashboards/failures.py dashboards/label.py
+	$(BIN)/marimo check --strict dashboards/failures.py dashboards/label.py dashboards/nights.py dashboards/lineage.py
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile
 
@@ -48,7 +48,7 @@ bench: $(READY)
 
 check: $(READY)
 	$(BIN)/ruff check rsi flows dashboards tests
-	$(BIN)/marimo check --strict dashboards/failures.py dashboards/label.py
+	$(BIN)/marimo check --strict dashboards/failures.py dashboards/label.py dashboards/nights.py dashboards/lineage.py
 	$(BIN)/mypy
 
 $(READY): pyproject.toml constraints.txt

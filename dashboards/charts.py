@@ -29,7 +29,7 @@ def rate_over_time(frame: pd.DataFrame, unit: str, versions: pd.DataFrame) -> al
     seen = data["judged"] > 0
     data[["low", "rate", "high"]] = data[["low", "rate", "high"]].where(seen)
     top = min(1.0, 1.05 * float(data["high"].max())) if seen.any() else 1.0
-    y = alt.Y("rate:Q", title=None, scale=alt.Scale(domain=[0, top]), axis=_axis("%"))
+    y = alt.Y("rate:Q", title=None, scale=alt.Scale(domain=[0, top]), axis=axis_of("%"))
     rate = alt.Tooltip("rate:Q", title="share that failed", format=".1%")
     plain = alt.Chart(data)
     band = plain.mark_area(opacity=0.13, color=FAIL).encode(x=x, y=alt.Y("low:Q"), y2="high:Q")
@@ -43,7 +43,7 @@ def rate_over_time(frame: pd.DataFrame, unit: str, versions: pd.DataFrame) -> al
     marks = alt.Chart(began.assign(name=began["version"].str[:7], middle=began["first_seen"]))
     rules = marks.mark_rule(color=SOFT, strokeDash=[3, 3]).encode(x=x)
     names = marks.mark_text(align="left", dx=5, y=8, color=SOFT, fontSize=12).encode(x=x, text="name:N")
-    return _finished(alt.layer(band, whiskers, rules, names, line, points), 190)
+    return finished(alt.layer(band, whiskers, rules, names, line, points), 190)
 
 
 def counts_over_time(frame: pd.DataFrame, unit: str) -> alt.Chart:
@@ -61,13 +61,13 @@ def counts_over_time(frame: pd.DataFrame, unit: str) -> alt.Chart:
         .encode(
             x=_x("moment", unit, (frame["moment"].iloc[0], frame["until"].iloc[-1])),
             x2="edge:T",
-            y=alt.Y("below:Q", title=None, axis=_axis("~s")),
+            y=alt.Y("below:Q", title=None, axis=axis_of("~s")),
             y2="top:Q",
             color=alt.Color("outcome:N", scale=colours, legend=None),
             tooltip=_tooltip(unit, ("outcome", "traces")),
         )
     )
-    return _finished(chart, 120)
+    return finished(chart, 120)
 
 
 def _dated(frame: pd.DataFrame) -> pd.DataFrame:
@@ -81,18 +81,20 @@ def _x(column: str, unit: str, period: Sequence[pd.Timestamp], labels: bool = Tr
     every = step(unit, max(1, round(len(buckets) / 8)))
     axis = alt.Axis(
         title=None, format=_FORMATS[unit], grid=False, domainColor=LINE, tickColor=LINE, labelColor=SOFT, labels=labels,
-        ticks=labels, values=[_moment(one) for one in pd.date_range(*period, freq=every)], labelFontSize=12,
+        ticks=labels, values=[moment_of(one) for one in pd.date_range(*period, freq=every)], labelFontSize=12,
         labelOverlap=True,
     )  # fmt: skip
-    return alt.X(f"{column}:T", axis=axis, scale=alt.Scale(domain=[_moment(one) for one in period]))
+    return alt.X(f"{column}:T", axis=axis, scale=alt.Scale(domain=[moment_of(one) for one in period]))
 
 
-def _moment(at: pd.Timestamp) -> alt.DateTime:
+def moment_of(at: pd.Timestamp) -> alt.DateTime:
+    """A time as Vega takes it in a scale."""
     return alt.DateTime(year=at.year, month=at.month, date=at.day, hours=at.hour, minutes=at.minute)
 
 
-def _axis(form: str) -> alt.Axis:
-    least = 0.01 if form == "%" else 1
+def axis_of(form: str) -> alt.Axis:
+    """A vertical axis of numbers in a format of d3."""
+    least = 0.01 if form.endswith("%") else 1
     return alt.Axis(
         format=form, tickCount=4, tickMinStep=least, gridColor=LINE, domain=False, ticks=False, labelColor=SOFT,
         labelFontSize=12, minExtent=_LEFT, maxExtent=_LEFT, labelPadding=8,
@@ -104,7 +106,8 @@ def _tooltip(unit: str, plain: tuple[str, ...], *more: alt.Tooltip) -> list[alt.
     return [when, *(alt.Tooltip(name) for name in plain), *more]
 
 
-def _finished(chart: alt.Chart | alt.LayerChart, height: int) -> alt.Chart | alt.LayerChart:
+def finished(chart: alt.Chart | alt.LayerChart, height: int) -> alt.Chart | alt.LayerChart:
+    """A chart as wide as its place, in the look of the pages."""
     plain = {"embedOptions": {"actions": False}}
     return (
         chart.properties(width="container", height=height, usermeta=plain)

@@ -8,23 +8,29 @@ from typing import Annotated
 import typer
 
 from rsi.commands import (
+    answers,
     ask,
     assets,
+    backup,
     bank,
     contract,
     dashboards,
+    doctor,
     gate,
     ingest,
     loop,
     measure,
     mode_labels,
     modes,
+    nightly,
+    play,
     quarantine,
     rollouts,
     screens,
     service,
     traces,
     versions,
+    watch,
 )
 
 app = typer.Typer(
@@ -45,7 +51,9 @@ def _options(
 
 for _command in (
     loop.init,
-    service.doctor,
+    doctor.doctor,
+    backup.backup,
+    backup.restore,
     ingest.ingest,
     ask.sql,
     loop.discover,
@@ -53,10 +61,15 @@ for _command in (
     loop.update,
     rollouts.rollouts,
     measure.measure,
-    versions.approve,
+    play.play,
+    answers.approve,
+    answers.sign,
+    answers.rebase,
     versions.promote,
     versions.rollback,
-    loop.nightly,
+    nightly.nightly,
+    nightly.cancel,
+    watch.watch,
     service.serve,
     dashboards.dashboards,
     versions.status,

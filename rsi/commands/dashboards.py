@@ -28,6 +28,8 @@ _START_S = 60.0
 class Page(StrEnum):
     """What to serve; all of them know each other's address."""
 
+    NIGHTS = "nights"
+    LINEAGE = "lineage"
     FAILURES = "failures"
     LABEL = "label"
     ALL = "all"
@@ -35,7 +37,7 @@ class Page(StrEnum):
 
 def dashboards(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0 is any free one.")] = 0,
-    page: Annotated[Page, typer.Option(help="failures only reads; label writes labels.")] = Page.ALL,
+    page: Annotated[Page, typer.Option(help="label writes labels; the others only read.")] = Page.ALL,
     show: Annotated[bool, typer.Option("--open/--no-open", help="Open a browser.")] = True,
 ) -> None:
     """Serve the analysts' pages to this machine until you press Ctrl-C; prints their addresses."""
@@ -47,7 +49,7 @@ def dashboards(
             f"the pages need {' and '.join(missing)}, not installed here: pip install 'rsi[dashboards]'"
         )
     port, token = _free(port), secrets.token_urlsafe(16)
-    names: list[Page] = [Page.FAILURES, Page.LABEL] if page is Page.ALL else [page]
+    names: list[Page] = [one for one in Page if one is not Page.ALL] if page is Page.ALL else [page]
     # A terminating signal ends the server too.
     signal.signal(signal.SIGTERM, _stop)
     process = _serve(names, port, token)

@@ -52,6 +52,35 @@ def simulate(
         raise typer.Exit(1)
 
 
+@gate_app.command()
+def audit(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Beginnings of digests; by default every version that was in service, in order."),
+    ] = None,
+    drawn: Annotated[int, typer.Option(min=10, help="Items of a vault that a generator draws.")] = 90,
+    json: Json = False,
+) -> None:
+    """How versions do on the vault: held-out items that no gate asks. Each look is a ledger record; look seldom."""
+    from rsi.gate import audit as vault
+    from rsi.ports import SystemClock
+    from rsi.registry import champion, versions
+    from rsi.report.progress import TerminalProgress
+    from rsi.settings import Deployment, Home
+    from rsi.store.ledger import Ledger
+    from rsi.world import real
+
+    home = Home.find()
+    deployment = Deployment.read(home.deployment_file)
+    served = [str(one.output) for one in champion.moves(Ledger(home.ledger, SystemClock()))]
+    asked = [versions.find(home, one) for one in names] if names else list(dict.fromkeys(served))
+    points = vault.audit(home, deployment, real(deployment, TerminalProgress()), asked, drawn)
+    if json:
+        as_json([one.model_dump(mode="json") for one in points])
+        return
+    table(vault.COLUMNS, vault.rows(points))
+
+
 def _errors(found: "Simulated") -> None:
     table(
         ("No candidate is better", "passed", "of", "rate", "95% interval", "at most"),

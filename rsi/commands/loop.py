@@ -1,4 +1,4 @@
-"""The loop: a first version, whole nights, and single stages."""
+"""The loop: a first version, and single stages."""
 
 import tomllib
 from collections import Counter
@@ -71,62 +71,6 @@ def next_night(home: Home) -> Night:
     return name
 
 
-def nightly(
-    night_name: NightOption = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would run, and change nothing.")
-    ] = False,
-    json: Json = False,
-) -> None:
-    """Run one whole night without Prefect: discover, expand, update, gate, and a request for approval."""
-    from rsi import night as loop
-    from rsi.world import real
-
-    home = Home.find()
-    deployment = Deployment.read(home.deployment_file)
-    name = night(night_name) if night_name else next_night(home)
-    if dry_run:
-        _dry_run(home, deployment, name, json)
-        return
-    ending = loop.run(home, deployment, real(deployment, TerminalProgress()), name)
-    if json:
-        as_json(ending._asdict())
-    else:
-        line(f"night {ending.night}: {ending.reason}")
-        if ending.judgement == Judgement.PASS.value:
-            line(f"read it with `rsi report {str(ending.verdict)[:8]}`, answer it with `rsi approve`")
-    if ending.judgement not in (None, Judgement.PASS.value):
-        raise typer.Exit(1)
-
-
-def _dry_run(home: Home, deployment: Deployment, name: Night, json: bool) -> None:
-    from rsi.night import STAGES, made
-
-    ledger = Ledger(home.ledger, SystemClock())
-    waiting = sum(1 for path in home.inbox.rglob("*") if path.is_file()) if home.inbox.is_dir() else 0
-    done = [stage for stage in STAGES if made(ledger, name, stage)]
-    plan = {
-        "night": name,
-        "inbox_files": waiting,
-        "stages_done": done,
-        "stages_to_run": [stage for stage in STAGES if stage not in done],
-        "role": deployment.night.role,
-        "steps": deployment.update.steps,
-        "answers": deployment.update.steps * deployment.update.prompts * deployment.update.samples,
-        "contract": deployment.contract_of(deployment.night.role),
-    }
-    if json:
-        as_json(plan)
-        return
-    to_run = ", ".join(stage for stage in STAGES if stage not in done)
-    line(f"night {name} would read {waiting} files of {home.inbox}, then run {to_run or 'nothing'}")
-    role = deployment.night.role or "as the failure modes decide"
-    line(
-        f"update: role {role}, at most {deployment.update.steps} steps "
-        f"({plan['answers']} answers); gate: contract {plan['contract']}"
-    )
-
-
 def _stage(stage: str, name: str | None, json: bool) -> str:
     from rsi import night as loop
     from rsi.world import real
@@ -193,7 +137,9 @@ def update(
     ] = None,
     learn_from: Annotated[
         str | None,
-        typer.Option(help="With --bank and --algorithm sft: show successes of this job; beginning of its digest."),
+        typer.Option(
+            help="With --bank and --algorithm sft: show successes of this job; beginning of its digest."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:

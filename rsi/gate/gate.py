@@ -1,8 +1,8 @@
 """The stage: load the contract and its suites, evaluate, judge, and keep the verdict with its evidence.
 
 A verdict is a folder ``verdicts/<digest>/`` with ``verdict.json``, ``scorecard.json`` (answers to held-out
-items: read by the gate alone), ``certificate.json`` (counts, cost and digests), ``card.md`` and ``report.html``
-(counts only). Made whole or not at all; the same inputs give the same folder.
+items: read by the gate alone), ``certificate.json`` (counts, cost and digests), ``brief.md``, ``card.md`` and
+``report.html`` (counts only). Made whole or not at all; the same inputs give the same folder.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,6 +23,7 @@ from rsi.gate.evaluate import evaluate
 from rsi.gate.noise import measure
 from rsi.gate.ready import nothing, ready
 from rsi.gate.scorecard import Scorecard, summary
+from rsi.gate.spent import spent
 from rsi.gate.suites import Resolve, Suite, load
 from rsi.gate.verdict import judge, whole
 from rsi.harness.hcp import Harness
@@ -31,8 +32,9 @@ from rsi.ports import Dialogue, Engine, Progress, silent
 from rsi.questions import Certificate
 from rsi.records import BankManifest, Judgement, Modes, Record, Verdict, Version
 from rsi.registry import approval
+from rsi.report.brief import brief
 from rsi.report.card import card
-from rsi.report.evidence import Baseline, Evidence, MetricsRow
+from rsi.report.evidence import Baseline, Evidence, Example, MetricsRow
 from rsi.report.page import page
 from rsi.settings import Home, contracts_dir
 from rsi.store.files import publish_folder
@@ -51,6 +53,8 @@ class Story:
     """The role that each of them was to be sent to."""
     metrics: tuple[MetricsRow, ...] = ()
     """Rows of the training job's metrics, in the order of their steps."""
+    examples: tuple[Example, ...] = ()
+    """Requests of the dev side that both versions answered."""
 
 
 def gate(
@@ -139,6 +143,8 @@ def gate(
         bank=story.bank,
         metrics=story.metrics,
         labels={named: word for word, named in after.labels.items()},
+        examples=story.examples,
+        spent=spent(scorecard),
     )
     faults.point("gate.before_verdict")
     publish_folder(
@@ -207,5 +213,6 @@ def _fill(folder: Path, scorecard: Scorecard, evidence: Evidence, certificate: C
     }
     for name, record in records.items():
         (folder / name).write_bytes(canonical(record.model_dump(mode="json")))
+    (folder / "brief.md").write_text(brief(evidence, certificate), encoding="utf-8")
     (folder / "card.md").write_text(card(evidence), encoding="utf-8")
     (folder / "report.html").write_text(page(evidence), encoding="utf-8")

@@ -14,11 +14,12 @@ from rsi.errors import BusyError, ContractError, IntegrityError, TransientError
 from rsi.ports import Clock
 from rsi.settings import Home
 from rsi.store.locks import hold
+from rsi.store.migrate import migrate
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 SCHEMA = Path(__file__).with_name("schema.sql")
 DERIVED = Path(__file__).with_name("derived.sql")
 LINKS = Path(__file__).with_name("links.sql")
@@ -41,13 +42,15 @@ from (
 
 
 def connect(home: Home) -> "DuckDBPyConnection":
-    """The store, read-write, with its schema; made on first use. The caller holds the store lock.
+    """The store, read-write, with its schema; made on first use, and brought to today's schema where it is older.
+
+    The caller holds the store lock.
 
     Raises:
         BusyError: another process has the file open.
         IntegrityError: the file is not a DuckDB file, or a broken one.
         TransientError: it could not be made.
-        ContractError: it was written by a newer rsi.
+        ContractError: it was written by a newer rsi, or by one that is too old.
     """
     import duckdb
 
@@ -56,6 +59,11 @@ def connect(home: Home) -> "DuckDBPyConnection":
         if not home.store.exists():
             _make(home)
         connection = duckdb.connect(str(home.store))
+        version = _schema_version(connection)
+        if version is not None and version < SCHEMA_VERSION:
+            connection.close()
+            migrate(home.store, version, SCHEMA_VERSION, prepare)
+            connection = duckdb.connect(str(home.store))
     except duckdb.Error as error:
         raise _not_opened(home.store, str(error)) from None
     try:
@@ -89,26 +97,26 @@ def prepare(connection: "DuckDBPyConnection", path: Path) -> None:
     """Make tables and views in an empty database, or check the version of a full one.
 
     Raises:
-        ContractError: the schema is newer or older than this code.
+        ContractError: the schema is newer than this code.
     """
-    if not _number(connection, _HAS_META):
+    version = _schema_version(connection)
+    if version is None:
         connection.begin()
         for script in (SCHEMA, DERIVED, LINKS, VIEWS):
             connection.execute(script.read_text())
         set_meta(connection, "schema_version", str(SCHEMA_VERSION))
         connection.commit()
         return
-    version = _number(connection, _VERSION)
     if version > SCHEMA_VERSION:
         raise ContractError(
             f"{path} has schema version {version}, this rsi knows up to {SCHEMA_VERSION}; install the newer "
             "rsi that wrote it, or point RSI_HOME elsewhere"
         )
-    if version < SCHEMA_VERSION:
-        raise ContractError(
-            f"{path} has schema version {version}, written by an older rsi; this one writes {SCHEMA_VERSION}: "
-            f"point RSI_HOME at a new folder and ingest the traces again (their text lies in {path.parent / 'raw'})"
-        )
+
+
+def _schema_version(connection: "DuckDBPyConnection") -> int | None:
+    """What a store says of itself; None for an empty one."""
+    return _number(connection, _VERSION) if _number(connection, _HAS_META) else None
 
 
 def _make(home: Home) -> None:

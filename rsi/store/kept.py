@@ -1,4 +1,4 @@
-"""What the home keeps under its digests, copied into tables for readers: banks, verdicts, versions.
+"""What the home keeps under its digests, copied into tables for readers: banks, verdicts, versions, jobs that are over.
 
 Such a thing never changes, so that only new ones are copied. One that cannot be read is left out: `rsi verify`
 says what is wrong with it.
@@ -49,6 +49,20 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
         "clauses": "clauses",
     },
     "versions": {"parent": "parent", "base": "base", "harness": "harness", "adapters": "adapters"},
+    "jobs": {
+        name: name
+        for name in (
+            "role",
+            "algorithm",
+            "bank",
+            "adapter",
+            "steps",
+            "ended",
+            "reason",
+            "seconds",
+            "sampled",
+        )
+    },
 }
 """Table -> column -> key of the file. Objects and lists become JSON."""
 _THERE = "select {key} from {table}"
@@ -60,17 +74,24 @@ def mirror(connection: "DuckDBPyConnection", home: Home) -> None:
     _copy(connection, "banks", "bank", lambda: _folders(home.banks, "manifest.json"))
     _copy(connection, "verdicts", "verdict", lambda: _folders(home.verdicts, "verdict.json"))
     _copy(connection, "versions", "version", lambda: _files(home.versions))
+    _copy(connection, "jobs", "job", lambda: _folders(home.jobs, "complete.json"), _job)
 
 
 def _copy(
-    connection: "DuckDBPyConnection", table: str, key: str, found: Callable[[], Iterator[tuple[str, Path]]]
+    connection: "DuckDBPyConnection",
+    table: str,
+    key: str,
+    found: Callable[[], Iterator[tuple[str, Path]]],
+    read: Callable[[Path], Said | None] | None = None,
 ) -> None:
     import pyarrow as pa
+
+    read = read or _read
 
     there = {str(name) for (name,) in connection.execute(_THERE.format(key=key, table=table)).fetchall()}
     rows = []
     for name, path in found():
-        said = None if name in there else _read(path)
+        said = None if name in there else read(path)
         if said is not None and set(_COLUMNS[table].values()) <= said.keys():
             rows.append({key: name, **{to: _cell(said[of]) for to, of in _COLUMNS[table].items()}})
     if rows:
@@ -93,6 +114,31 @@ def _read(path: Path) -> Said | None:
     except (OSError, ValueError):
         return None
     return said if isinstance(said, dict) else None
+
+
+def _job(path: Path) -> Said | None:
+    """A job's folder: what it was asked, how it ended, and what its steps took."""
+    asked, done = _read(path.parent / "job.json"), _read(path)
+    settings = asked.get("settings") if asked else None
+    if asked is None or done is None or not isinstance(settings, dict):
+        return None
+    steps = _steps(path.parent / "metrics.jsonl")
+    return {
+        **done,
+        "role": asked.get("role"),
+        "bank": asked.get("bank"),
+        "algorithm": settings.get("algorithm", "grpo"),
+        "reason": done.get("reason", "steps"),
+        "seconds": float(sum(row.get("seconds", 0.0) for row in steps)),
+        "sampled": int(sum(row.get("sampled", 0.0) for row in steps)),
+    }
+
+
+def _steps(path: Path) -> list[dict[str, float]]:
+    try:
+        return [orjson.loads(line) for line in path.read_bytes().splitlines()]
+    except (OSError, ValueError):
+        return []
 
 
 def _cell(value: object) -> object:

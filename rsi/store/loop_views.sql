@@ -212,7 +212,8 @@ made as (
     group by output
 ),
 judged as (
-    select candidate as version, max_by(verdict, night) as verdict from verdicts group by candidate
+    -- A verdict without suites is about the version in service: its candidate is the one to go back to.
+    select candidate as version, max_by(verdict, night) as verdict from verdicts where suites <> '{}' group by candidate
 )
 select
     v.version, v.parent, a.generation, v.base, v.harness, v.adapters, m.night, m.bank, b.tasks,
@@ -228,3 +229,138 @@ left join judged j on j.version = v.version
 left join verdicts d on d.verdict = coalesce(s.verdict, j.verdict)
 left join ledger p on p.kind = 'approval' and p.input = d.verdict
 left join used u on u.version = v.version;
+
+-- Looks at live failures after a promotion, each against the version before.
+create or replace view v_watch as
+with decided as (
+    select
+        input as verdict, any_value(body ->> 'decision' order by seq) as decision,
+        any_value(body ->> 'approver' order by seq) as approver
+    from ledger
+    where kind = 'approval'
+    group by input
+)
+select
+    l.seq, l.recorded_at, l.night, l.body ->> '$.now.version' as version, l.body ->> '$.before.version' as version_before,
+    l.body ->> 'contract' as contract, (l.body ->> 'look')::bigint as look, (l.body ->> 'looks')::bigint as looks,
+    (l.body ->> '$.now.conversations')::bigint as conversations, (l.body ->> '$.now.counted')::bigint as counted,
+    (l.body ->> '$.now.failed')::bigint as failed,
+    (l.body ->> '$.now.failed')::bigint / nullif((l.body ->> '$.now.counted')::bigint, 0) as rate,
+    (l.body ->> '$.before.counted')::bigint as counted_before, (l.body ->> '$.before.failed')::bigint as failed_before,
+    (l.body ->> '$.before.failed')::bigint / nullif((l.body ->> '$.before.counted')::bigint, 0) as rate_before,
+    (l.body ->> 'low')::double as low, (l.body ->> 'high')::double as high, (l.body ->> 'p')::double as p,
+    (l.body ->> 'alpha')::double as alpha, l.output is not null as is_worse, l.output as verdict, d.decision, d.approver,
+    b.recorded_at as rolled_back_at, b.body ->> 'actor' as actor
+from ledger l
+left join decided d on d.verdict = l.output
+left join ledger b on b.kind = 'rollback' and b.input = l.output
+where l.kind = 'watch';
+
+-- How a candidate did on the suite that it had to be better on. The target is the suite that has no clauses of a guard.
+create or replace view v_gates as
+with targets as (
+    select v.verdict, any_value(s.suite) as suite
+    from verdicts v, unnest(json_keys(v.suites::json)) as s (suite)
+    anti join v_verdicts g on g.verdict = v.verdict and g.clause = 'guard_' || split_part(s.suite, '/', 1) || '_size'
+    group by v.verdict
+),
+told as (
+    select
+        verdict, night, champion, candidate, role, contract, judgement, decision, approver, promoted_at,
+        list(clause order by clause_no) filter (clause_judgement <> 'pass') as not_passed,
+        any_value(numbers::json) filter (clause = 'target_gain') as gain
+    from v_verdicts
+    group by all
+)
+select
+    t.verdict, t.night, t.champion, t.candidate, t.role, t.contract, t.judgement, coalesce(t.not_passed, []) as not_passed,
+    s.suite, (t.gain ->> 'n')::bigint as items, (t.gain ->> 'b')::bigint as won, (t.gain ->> 'c')::bigint as lost,
+    (t.gain ->> 'before')::double as before, (t.gain ->> 'after')::double as after,
+    (t.gain ->> 'difference')::double as gain, (t.gain ->> 'low')::double as gain_low,
+    (t.gain ->> 'high')::double as gain_high, t.decision, t.approver, t.promoted_at
+from told t
+left join targets s using (verdict);
+
+-- What versions got right of the items that the gate asked, as the last verdict about them counted. Counts of a verdict
+-- with answers missing are left out: it counts them against the candidate.
+create or replace view v_quality as
+with asked as (
+    select v.verdict, v.night, v.champion, v.candidate, s.suite, v.suites ->> ('$."' || s.suite || '"') as pin
+    from verdicts v, unnest(json_keys(v.suites::json)) as s (suite)
+    semi join v_verdicts c on c.verdict = v.verdict and c.clause = 'completeness' and c.clause_judgement = 'pass'
+),
+counted as (
+    select a.*, g.clause is null as is_target, coalesce(g.numbers, t.numbers)::json as numbers
+    from asked a
+    left join v_verdicts g
+        on g.verdict = a.verdict and g.clause = 'guard_' || split_part(a.suite, '/', 1) || '_noninferior'
+    left join v_verdicts t on t.verdict = a.verdict and t.clause = 'target_gain'
+),
+measured as (
+    select candidate as version, *, (numbers ->> 'after')::double as rate from counted
+    union all
+    select champion as version, *, (numbers ->> 'before')::double as rate from counted
+)
+select
+    version, suite, pin, is_target, verdict, night, (numbers ->> 'n')::bigint as items,
+    round(rate * (numbers ->> 'n')::bigint)::bigint as correct, rate
+from measured
+where (numbers ->> 'n')::bigint > 0
+qualify row_number() over (partition by version, suite, pin order by night desc, verdict) = 1;
+
+-- Every time that a version came into service.
+create or replace view v_service as
+select
+    m.seq, m.recorded_at as came_at, m.kind, m.output as version, m.body ->> 'replaces' as replaces, m.input as verdict,
+    coalesce(a.body ->> 'approver', m.body ->> 'actor') as actor, coalesce(a.body ->> 'reason', m.body ->> 'reason') as reason
+from ledger m
+left join ledger a on m.kind = 'promotion' and a.kind = 'approval' and a.input = m.input
+where m.kind in ('genesis', 'promotion', 'rollback');
+
+-- Where versions come from: what each changed in its parent, what it was trained on, and what became of it.
+create or replace view version_lineage as
+with recursive grown as (
+    select version, [version] as line from versions where parent is null
+    union all
+    select v.version, list_append(g.line, v.version) from grown g join versions v on v.parent = g.version
+),
+changed as (
+    select v.version, any_value(r.role order by r.role) as role
+    from versions v, unnest(json_keys(v.adapters::json)) as r (role)
+    left join versions p on p.version = v.parent
+    where v.adapters ->> ('$."' || r.role || '"') is distinct from p.adapters ->> ('$."' || r.role || '"')
+    group by v.version
+),
+made as (
+    select output as version, min(recorded_at) as made_at from ledger where kind in ('stage', 'genesis') group by output
+),
+trained as (
+    select c.version, c.role, v.adapters ->> ('$."' || c.role || '"') as adapter
+    from changed c
+    join versions v using (version)
+),
+jobs_of as (
+    select adapter, max_by(job, steps) as job, max(steps) as steps, any_value(algorithm) as algorithm
+    from jobs
+    where adapter is not null
+    group by adapter
+)
+select
+    v.version, v.parent, v.generation, g.line, t.role, t.adapter, v.harness is distinct from p.harness as new_harness,
+    v.night, m.made_at, v.bank, v.tasks, j.job, j.algorithm, j.steps, v.verdict, d.judgement, d.not_passed, d.decision,
+    d.approver, v.served_at, v.left_at, v.traces, v.failures,
+    case
+        when v.in_service then 'in service'
+        when v.times_served > 0 then 'was in service'
+        when d.decision = 'reject' then 'rejected'
+        when d.judgement = 'pass' then 'passed'
+        when d.judgement is not null then 'refused'
+        else 'untested'
+    end as state
+from v_versions v
+left join versions p on p.version = v.parent
+left join grown g on g.version = v.version
+left join trained t on t.version = v.version
+left join made m on m.version = v.version
+left join jobs_of j on j.adapter = t.adapter
+left join v_gates d on d.verdict = v.verdict;

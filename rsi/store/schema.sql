@@ -338,3 +338,17 @@ create table versions (
     harness varchar not null,
     adapters varchar not null
 );
+
+-- Training jobs that are over, as their folders tell.
+create table jobs (
+    job varchar not null,
+    role varchar not null,
+    algorithm varchar not null,
+    bank varchar not null,
+    adapter varchar,
+    steps bigint not null,
+    ended varchar not null,
+    reason varchar not null,
+    seconds double not null,
+    sampled bigint not null
+);

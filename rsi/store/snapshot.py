@@ -49,6 +49,7 @@ TABLES = (
     "banks",
     "verdicts",
     "versions",
+    "jobs",
 )
 PARTS = (
     "trace_parts",
@@ -80,7 +81,8 @@ select
     (select count(*) from deleted_traces),
     (select count(*) from split_moves),
     (select count(*) from ledger),
-    (select count(*) from banks) + (select count(*) from verdicts) + (select count(*) from versions),
+    (select count(*) from banks) + (select count(*) from verdicts) + (select count(*) from versions)
+        + (select count(*) from jobs),
     (select [count(*)::varchar, coalesce(bit_xor(hash(m)), 0)::varchar] from failure_modes m),
     (select [count(*)::varchar, coalesce(bit_xor(hash(m)), 0)::varchar] from mode_traces m),
     (select [count(*)::varchar, coalesce(bit_xor(hash(t)), 0)::varchar] from tasks t)

@@ -18,7 +18,7 @@ from playwright import sync_api as playwright
 
 from rsi.settings import PROJECT, Home
 from rsi.store.database import store_batch
-from tests.dashboards import sample
+from tests.dashboards import nights_sample, sample
 from tests.traces.inputs import CLOCK
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -53,7 +53,9 @@ class Visit:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory) -> Home:
-    return sample.make_home(Home(tmp_path_factory.mktemp("served")), sample.sample(400, hostile=7))
+    home = Home(tmp_path_factory.mktemp("served"))
+    nights_sample.make_home(home, sample.sample(400, hostile=7))
+    return home
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +66,7 @@ def addresses(home) -> Iterator[dict[str, str]]:
         env={**os.environ, "RSI_HOME": str(home.root)}, cwd=PROJECT, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        yield dict(process.stdout.readline().strip().split(": ", 1) for _ in range(2))
+        yield dict(process.stdout.readline().strip().split(": ", 1) for _ in range(4))
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(30)
@@ -162,6 +164,31 @@ def test_a_failing_trace_is_one_click_from_its_label(addresses, visit):
     page.get_by_role("button", name="Save, next trace").wait_for()
 
     playwright.expect(page.locator("article.trace .top code")).to_have_text(first)
+    visit.check()
+
+
+def test_a_night_is_one_click_from_its_report_and_its_version(addresses, visit, shots):
+    """Charts, a row, its clauses, the gate's report in a frame that may do nothing, and the version that it made."""
+    page = visit.page
+    page.goto(addresses["nights"])
+    page.get_by_role("heading", name="Do the nights add up?").wait_for()
+    playwright.expect(page.locator(".vega-embed canvas.marks")).to_have_count(2)
+    page.locator("tr", has_text="tracker.invalid").get_by_role("checkbox").click()
+    page.locator("article.trace", has_text="Night 2026-03-03").wait_for()
+    page.get_by_text("Guard easy: not worse").first.wait_for()
+    page.screenshot(path=shots / "nights.png", full_page=True)
+
+    page.get_by_text("The gate's report of this night").click()
+    report = page.frame_locator("iframe.report").first
+    report.get_by_role("heading", name="Clauses of the contract").wait_for()
+    assert page.locator("iframe.report").first.get_attribute("sandbox") == ""
+    assert page.locator("img").count() == 0
+
+    page.get_by_role("link", name="its version").click()
+    page.get_by_role("heading", name="Versions", exact=True).first.wait_for()
+    page.locator("article.trace .badge", has_text="refused").wait_for()
+    playwright.expect(page.locator(".vega-embed canvas.marks")).to_have_count(1)
+    page.screenshot(path=shots / "lineage.png", full_page=True)
     visit.check()
 
 

@@ -147,6 +147,74 @@ def test_versions_say_where_they_came_from_and_when_they_served(night):
     assert '"L0"' in second["adapters"]
 
 
+def test_a_gate_says_what_was_gained_on_its_target(night):
+    """The numbers of the clause about the gain; the target is the suite that no guard is about."""
+    home, ending = night
+    found = approval.verdict(home, ending.verdict)
+    numbers = next(it.numbers for it in found.clauses if it.name == "target_gain")
+
+    row = one(home, "from v_gates")
+
+    assert (row["verdict"], row["suite"], row["not_passed"]) == (ending.verdict, "tiny-routing/v1", [])
+    assert (row["items"], row["won"], row["lost"]) == (numbers["n"], numbers["b"], numbers["c"])
+    assert (row["gain"], row["gain_low"], row["gain_high"]) == tuple(
+        numbers[name] for name in ("difference", "low", "high")
+    )
+    assert (row["decision"], row["promoted_at"] is not None) == ("approve", True)
+
+
+def test_both_versions_have_a_row_for_each_suite(night):
+    """The champion as it was before, the candidate as it was after; on target and guard."""
+    home, ending = night
+    found = approval.verdict(home, ending.verdict)
+    numbers = {it.name: it.numbers for it in found.clauses}
+    rows = ask(home, "select version, suite, is_target, items, correct, rate, pin from v_quality").rows
+
+    assert {(version, suite, is_target) for version, suite, is_target, *_ in rows} == {
+        (version, suite, suite == "tiny-routing/v1")
+        for version in (found.champion, found.candidate)
+        for suite in found.suites
+    }
+    for version, suite, is_target, items, correct, rate, pin in rows:
+        said = numbers["target_gain" if is_target else "guard_tiny-easy_noninferior"]
+        side = "before" if version == found.champion else "after"
+        assert (items, rate, pin) == (said["n"], said[side], found.suites[suite])
+        assert correct == round(rate * items)
+
+
+def test_lineage_tells_what_changed_and_what_became_of_it(night):
+    """The role whose adapter is new, its job and steps, the line from the first version, the way it ended."""
+    home, ending = night
+    found = approval.verdict(home, ending.verdict)
+    first, second = (one(home, f"from version_lineage where generation = {at}") for at in (0, 1))
+
+    assert (first["state"], first["line"], first["role"], first["new_harness"]) == (
+        "in service",
+        [found.champion],
+        None,
+        True,
+    )
+    assert (second["state"], second["line"]) == ("was in service", [found.champion, found.candidate])
+    assert (second["role"], second["new_harness"], second["approver"]) == ("L0", False, "ada")
+    assert (second["steps"], second["algorithm"], second["tasks"]) == (4, "grpo", 16)
+    job = one(home, "from jobs")
+    assert (job["job"], job["adapter"], job["bank"]) == (second["job"], second["adapter"], second["bank"])
+    assert job["seconds"] > 0
+    assert job["sampled"] > 0
+
+
+def test_every_way_into_service_is_told_with_its_actor(night):
+    """Genesis, the promotion with its approver, the rollback with who did it and why."""
+    home, ending = night
+    rows = ask(home, "select kind, actor, reason, verdict from v_service order by seq").rows
+
+    assert rows == [
+        ("genesis", None, None, None),
+        ("promotion", "ada", "looks right", ending.verdict),
+        ("rollback", "bob", "too slow", None),
+    ]
+
+
 def test_a_quiet_home_has_empty_views(home):
     """Views of a home without nights answer, with nothing."""
     refresh(home, FixedClock())
@@ -160,5 +228,9 @@ def test_a_quiet_home_has_empty_views(home):
         "v_failure_modes",
         "v_mode_traces",
         "v_mode_history",
+        "v_gates",
+        "v_quality",
+        "v_service",
+        "version_lineage",
     ):
         assert ask(home, f"from {view}").rows == []

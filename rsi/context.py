@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+from rsi.ids import Digest
 from rsi.ports import Clock, Engine, Judge, Progress, Trainer
 from rsi.records import Record
 from rsi.settings import Deployment, Home
@@ -31,6 +32,18 @@ class Base(NamedTuple):
     digest: str
 
 
+class Examiner(Protocol):
+    """The gate, where it is a process of its own: the only one that is given the contracts' place."""
+
+    def judge(self, context: "Context", candidate: Digest) -> Digest:
+        """Have a candidate judged; the verdict's digest."""
+        ...
+
+    def fingerprints(self, home: Home) -> Path:
+        """Have the home's copy of the suites' fingerprints brought up to date; where it lies."""
+        ...
+
+
 def nobody() -> Judge | None:
     """No judge."""
     return None
@@ -50,6 +63,8 @@ class World:
     """Who works on training jobs; None for this process."""
     judge: Callable[[], Judge | None] = nobody
     """Makes the judge of answers; None where the deployment names none."""
+    examiner: Examiner | None = None
+    """Who judges candidates; None for this process."""
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,13 @@
 
 Variables: ``RSI_HOME`` (default ``./.rsi``) holds all that a deployment knows; ``RSI_CACHE`` (default
 ``~/.cache/rsi``) holds base models and public data; ``RSI_CONTRACTS`` (default ``./contracts``, else the folder
-beside the package) holds gate contracts and held-out suites.
+beside the package) holds gate contracts and held-out suites. ``RSI_GATE`` is the command that starts the gate where it
+is a process of its own; then nothing else needs the contracts' place.
 """
 
 import os
 import secrets
+import shlex
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,13 +59,25 @@ def cache_dir() -> Path:
     return Path(os.environ.get("RSI_CACHE") or Path.home() / ".cache" / "rsi").resolve()
 
 
+def contracts_said() -> str:
+    """What ``RSI_CONTRACTS`` names: a folder, a commit (`rsi.gate.commit`), or nothing."""
+    return os.environ.get("RSI_CONTRACTS", "")
+
+
 def contracts_dir() -> Path:
     """Where contracts and held-out suites lie; asked for by the gate and by nothing else in the loop."""
-    said = os.environ.get("RSI_CONTRACTS")
+    said = contracts_said()
+    if said.startswith("git+"):
+        raise ContractError("RSI_CONTRACTS names a commit, which only `python -m rsi.gate.worker` reads")
     if said:
         return Path(said).resolve()
     here = Path("contracts").resolve()
     return here if here.is_dir() else PROJECT / "contracts"
+
+
+def gate_command() -> tuple[str, ...]:
+    """How the gate's process is started (``RSI_GATE``); empty where it is this process."""
+    return tuple(shlex.split(os.environ.get("RSI_GATE", "")))
 
 
 @dataclass(frozen=True)
@@ -108,6 +122,11 @@ class Home:
     @property
     def heldout(self) -> Path:
         return self.root / "heldout"
+
+    @property
+    def fingerprints(self) -> Path:
+        """What the gate's process lets the loop know of held-out suites."""
+        return self.root / "fingerprints"
 
     @property
     def modes(self) -> Path:
@@ -163,6 +182,19 @@ class Home:
         if not path.exists():
             write_whole(path, secrets.token_hex(32).encode())
         return path.read_bytes()
+
+
+def fingerprints_dir(home: Home) -> Path:
+    """Below which the fingerprints of held-out suites lie: where the gate is a process of its own, what it told.
+
+    Raises:
+        ContractError: it told nothing yet; screening without them would let held-out items in.
+    """
+    if not gate_command():
+        return contracts_dir()
+    if not home.fingerprints.is_dir():
+        raise ContractError(f"no {home.fingerprints} yet: the gate's process writes it when a night expands")
+    return home.fingerprints
 
 
 LOCAL = "local"

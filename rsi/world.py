@@ -2,10 +2,10 @@
 
 from functools import cache
 
-from rsi.context import Base, World
+from rsi.context import Base, Examiner, World
 from rsi.errors import ContractError
 from rsi.ports import Clock, Engine, Judge, Progress, SystemClock, silent
-from rsi.settings import Deployment
+from rsi.settings import Deployment, gate_command
 
 
 def real(deployment: Deployment, progress: Progress = silent, clock: Clock | None = None) -> World:
@@ -41,4 +41,14 @@ def real(deployment: Deployment, progress: Progress = silent, clock: Clock | Non
 
         return EngineJudge(OpenAIEngine(endpoint(said.url), said.model, ""), said.model)
 
-    return World(clock or SystemClock(), progress, base, engine, judge=judge)
+    return World(clock or SystemClock(), progress, base, engine, judge=judge, examiner=_examiner())
+
+
+def _examiner() -> Examiner | None:
+    """The gate's process, where ``RSI_GATE`` says how it is started."""
+    command = gate_command()
+    if not command:
+        return None
+    from rsi.gate.examiner import Process
+
+    return Process(command)

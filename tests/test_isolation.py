@@ -1,10 +1,12 @@
 """Discover, expand and update never open what the gate holds."""
 
 import os
+import shlex
 import subprocess
 import sys
 
 import orjson
+import pytest
 
 from rsi.night import STAGES, begin, run_stage
 from rsi.settings import PROJECT, Deployment
@@ -12,6 +14,7 @@ from rsi.store.database import store_batch
 from rsi.tasks import bank, refused
 from rsi.tasks.screen import request_of
 from tests import night_made
+from tests.made import REQUESTS
 
 WATCH = """
 import sys
@@ -52,6 +55,88 @@ def test_the_loop_opens_fingerprints_and_nothing_else_of_a_suite(tmp_path, tiny_
 
     assert opened(home, tiny_base, contracts, "discover", "expand", "update") == {"fingerprints.json"}
     assert "items.jsonl" in opened(home, tiny_base, contracts, "gate")
+
+
+APART = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+opened = []
+sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
+from rsi.gate.examiner import Process
+from rsi.night import run
+from rsi.settings import Deployment, Home, gate_command
+from tests import night_made
+home, base = Home(Path(sys.argv[1])), Path(sys.argv[2])
+world = replace(night_made.world(base), examiner=Process(gate_command()))
+print(run(home, Deployment.read(home.deployment_file), world, night_made.NIGHT).reason)
+print("\\n".join(["opened", *sorted(set(opened))]))
+"""
+
+
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory, tiny_base):
+    """A whole night whose gate is a process of its own; its home, what it said, and the files that it opened."""
+    root = tmp_path_factory.mktemp("apart")
+    contracts = night_made.contracts(root / "contracts")
+    home = night_made.make_home(root / "home", tiny_base)
+    command = shlex.join(["env", f"RSI_CONTRACTS={contracts}", sys.executable, "-m", "rsi.gate.worker"])
+    environment = {name: value for name, value in os.environ.items() if name != "RSI_CONTRACTS"}
+    done = subprocess.run(
+        [sys.executable, "-c", APART, str(home.root), str(tiny_base)],
+        env={**environment, "RSI_GATE": command, "OMP_NUM_THREADS": "1"},
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    said, opened = done.stdout.split("\nopened\n")
+    return home, said + done.stderr, opened.splitlines()
+
+
+def test_53_only_the_gates_process_opens_what_is_held_out(apart):
+    """An audit hook saw every open of the loop: no contract, no suite, no scorecard; and the verdict came."""
+    home, said, opened = apart
+
+    places = (str(home.root.parent / "contracts"), str(PROJECT / "contracts"))
+    assert [path for path in opened if path.startswith(places)] == []
+    assert [path for path in opened if path.endswith(("scorecard.json", "items.jsonl"))] == []
+    assert any(path.endswith("fingerprints.json") for path in opened), "the hook sees the copies that the gate gave"
+    assert [path.name for path in home.verdicts.glob("*/scorecard.json")] == ["scorecard.json"]
+    assert "verdict" in said
+
+
+def told(home):
+    """Every text of the tables, of store and snapshot, and of columns on disk."""
+    import duckdb
+
+    for path in (home.store, home.snapshot):
+        with duckdb.connect(str(path), read_only=True) as connection:
+            for (name,) in connection.execute("select table_name from duckdb_tables() where not internal").fetchall():
+                yield f"{path.name}:{name}", str(connection.execute(f'from "{name}"').fetchall())
+    with duckdb.connect() as connection:
+        for path in home.root.rglob("*.parquet"):
+            yield str(path), str(connection.execute("from read_parquet($path)", {"path": str(path)}).fetchall())
+    for path in home.root.rglob("*"):
+        if path.is_file():
+            yield str(path.relative_to(home.root)), path.read_bytes().decode(errors="replace")
+
+
+def test_55_no_canary_of_a_held_out_item_is_anywhere_else(apart):
+    """Not in a trace, prompt, task, rollout, log, card, report or table; the scorecard alone has the items' ids."""
+    home, said, _ = apart
+    canaries = [text for texts in night_made.HELD_OUT.values() for text in texts]
+    canaries += [question for question, _ in night_made.QUESTIONS]
+    everything = [*told(home), ("output", said)]
+
+    assert [place for place, text in everything if any(canary in text for canary in canaries)] == []
+    known = next(iter(REQUESTS["L1"]))
+    places = {place.split(":")[0] for place, text in everything if known in text}
+    assert {"store.duckdb", "snapshot.duckdb"} <= places, "what is not held out is found by the same search"
+    ids = [place for place, text in everything if "L1-0" in text and "q-0" in text]
+    assert all(place.endswith(("scorecard.json", "fingerprints.json")) for place in ids)
+    assert [path.name for path in home.inbox.iterdir()] == ["L0.jsonl"], "what the gate asked is no traffic"
 
 
 def test_no_held_out_text_reaches_what_the_loop_writes(tmp_path, tiny_base, monkeypatch):

@@ -104,7 +104,7 @@ def bank_make(
     json: Json = False,
 ) -> None:
     """A bank without traces, screened as a night's are; `rsi update --bank` trains on those of a world."""
-    from rsi.settings import contracts_dir
+    from rsi.settings import fingerprints_dir
     from rsi.tasks import bank, heldout
     from rsi.tasks.overlap import Index
     from rsi.tasks.screen import Rules, judging, screen
@@ -116,7 +116,7 @@ def bank_make(
     proposals = (
         _of_world(environment, count, seed, pool, levels or ()) if environment else _of_bfcl(str(bfcl))
     )
-    known = heldout.read(contracts_dir())
+    known = heldout.read(fingerprints_dir(home))
     rules = Rules(licences=frozenset(deployment.expand.licences), verifiers=judging(deployment))
     passed = screen(proposals, Index(known.items, deployment.expand.overlap), rules)
     account = bank.Account(rejected=dict(passed.rejected), screens=dict(known.digests))

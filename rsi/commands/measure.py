@@ -13,7 +13,7 @@ from rsi.errors import ContractError, RefusedError
 from rsi.record import Record
 from rsi.records import Pool
 from rsi.report.progress import TerminalProgress
-from rsi.settings import Deployment, Home, contracts_dir
+from rsi.settings import Deployment, Home, fingerprints_dir
 
 if TYPE_CHECKING:
     from rsi.gate.measure import Paired, Share
@@ -187,7 +187,7 @@ def _not_held_out(ids: Sequence[str]) -> None:
     """What the gate asks is counted by the gate: looked at beside it, it is spent."""
     from rsi.tasks import heldout
 
-    named = (one.name.split(":", 1) for one in heldout.read(contracts_dir()).items)
+    named = (one.name.split(":", 1) for one in heldout.read(fingerprints_dir(Home.find())).items)
     suites = {item: suite for suite, item in named}
     if held := [one for one in ids if one in suites]:
         raise RefusedError(

@@ -50,7 +50,9 @@ def prepare(context: Context, modes: Modes) -> Night:
         told = read(connection, start.ordinal, [one.value for one in deployment.traces.origins], tools)
         givers = dict(connection.execute(_GIVERS, {"ordinal": start.ordinal}).fetchall())
     overruled = overrule.known(Ledger(home.ledger, context.world.clock), start.night)
-    screening = Screening(contracts_dir(), deployment, givers, overruled)
+    examiner = context.world.examiner
+    known = examiner.fingerprints(home) if examiner else contracts_dir()
+    screening = Screening(known, deployment, givers, overruled)
     material = Material(
         aims=found,
         roles=harness.roles,

@@ -6,6 +6,7 @@ from math import inf, isfinite, isnan
 
 from rsi.environments import kind
 from rsi.errors import IntegrityError, TransientError
+from rsi.gate.kept import Kept
 from rsi.gate.questions import Question, Reply
 from rsi.harness.episode import Episode, Stop
 from rsi.harness.loop import Play, Table, play
@@ -36,10 +37,16 @@ class Bench:
     known: dict[Question, Reply] = field(default_factory=dict)
     away: str = ""
     """What the last TransientError said."""
+    kept: Kept | None = None
+    """Replies of before a crash; None where nobody keeps them."""
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         """Replies in the order of the questions, which share all but prompt and world."""
         fresh = [one for one in dict.fromkeys(questions) if one not in self.known]
+        if self.kept is not None:
+            there = {one: reply for one in fresh if (reply := self.kept.of(one))}
+            self.known.update(there)
+            fresh = [one for one in fresh if one not in there]
         if fresh:
             try:
                 replies = self._put(fresh)
@@ -48,6 +55,8 @@ class Bench:
             except Exception:
                 replies = [self._alone(one) for one in fresh]
             self.known.update(zip(fresh, replies, strict=True))
+            if self.kept is not None:
+                self.kept.add(zip(fresh, replies, strict=True))
         return [self.known[one] for one in questions]
 
     def check(self) -> None:

@@ -3,14 +3,16 @@
 Each version is asked through its own harness and adapters. A question that was asked before (the same
 prompt, the same adapter, the same cap) is not asked again, so that a version that changes nothing on an
 item keeps the very answer it is compared with. An engine that breaks on one item costs that item, not the
-night.
+night. Replies are kept until the verdict lies there, so that a gate that was killed asks the rest only.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from rsi.errors import ContractError
 from rsi.gate.bench import Bench, unspoken
 from rsi.gate.contract import Contract
+from rsi.gate.kept import Kept
 from rsi.gate.questions import Contender, Reply
 from rsi.gate.scorecard import Asked, Scorecard
 from rsi.gate.suites import Suite
@@ -35,6 +37,7 @@ def evaluate(
     batch: int = BATCH,
     dialogue: Callable[[], Dialogue] = unspoken,
     verifiers: Verifiers = VERIFIERS,
+    kept: Path | None = None,
 ) -> Scorecard:
     """Results of every item of every suite of the contract, for both versions.
 
@@ -45,6 +48,7 @@ def evaluate(
         batch: items a turn.
         dialogue: how the base writes a conversation that grows; asked for by suites that are played.
         verifiers: the table, its judge bound to a model where a suite is judged by one.
+        kept: file of replies that were given before a crash; by default nobody keeps them.
 
     Raises:
         ContractError: the engine runs another base or lacks an adapter, or anchor or judge are missing.
@@ -62,7 +66,7 @@ def evaluate(
     for version in versions:
         _check(version, engine)
     sides = [Contender(version, harness_of(version.harness)) for version in versions]
-    bench = Bench(engine, dialogue)
+    bench = Bench(engine, dialogue, kept=Kept(kept, engine.base) if kept else None)
     results: list[ItemResult] = []
     against: list[ItemResult] = []
     caps = {part.suite: part.max_tokens for part in contract.parts}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rsi import assets, faults
 from rsi.errors import ContractError, IntegrityError
-from rsi.gate import lock, order
+from rsi.gate import kept, lock, order
 from rsi.gate.baseline import baseline
 from rsi.gate.bench import unspoken
 from rsi.gate.budget import Account, Unrecorded
@@ -115,19 +115,20 @@ def gate(
         dialogue=dialogue,
         verifiers=verifiers,
     )
+    first_asked, again = (kept.place(home, registration.digest, purpose) for purpose in ("first", "again"))
     scorecard = order.ask(
         contract,
         asked,
         registration.seed,
         allowance.alpha,
-        lambda some: put(some, candidate=candidate, anchor=anchor),
+        lambda some: put(some, candidate=candidate, anchor=anchor, kept=first_asked),
     )
     itself = measure(
         contract,
         asked,
         scorecard.of(contract.target.suite),
         registration.seed,
-        lambda some: put(some, candidate=champion, anchor=champion if anchor else None),
+        lambda some: put(some, candidate=champion, anchor=champion if anchor else None, kept=again),
     )
     items = len(suites[contract.target.suite].items)
     verdict = judge(contract, scorecard, night, role, allowance.alpha, first, itself, items)
@@ -151,6 +152,8 @@ def gate(
     )
     faults.point("gate.after_verdict")
     account.settle(certificate)
+    for path in (first_asked, again):
+        path.unlink(missing_ok=True)
     return verdict
 
 

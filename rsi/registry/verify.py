@@ -20,7 +20,7 @@ from rsi.ports import Clock
 from rsi.records import Approval, Decision, Judgement, LedgerRecord, Modes, Proof, Verdict
 from rsi.registry import adapters, approval, champion, questions, versions
 from rsi.registry.promote import contract_actor
-from rsi.settings import Deployment, Home, contracts_dir
+from rsi.settings import Deployment, Home, fingerprints_dir
 from rsi.store.ledger import Ledger
 from rsi.tasks import bank, heldout, overrule
 from rsi.tasks.overlap import Index, texts_of
@@ -240,7 +240,7 @@ def _banks(home: Home, clock: Clock) -> Iterator[Finding]:
     if not names:
         return
     bound = Deployment.read(home.deployment_file).expand.overlap
-    index = Index(heldout.read(contracts_dir()).items, bound)
+    index = Index(heldout.read(fingerprints_dir(home)).items, bound)
     overruled = overrule.known(Ledger(home.ledger, clock))
     for name in names:
         try:

@@ -30,6 +30,7 @@ WHO = "backup"
 TREES = (
     "adapters",
     "banks",
+    "fingerprints",
     "harnesses",
     "heldout",
     "inbox",

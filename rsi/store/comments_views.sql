@@ -377,3 +377,11 @@ comment on column v_watch.decision is 'approve or reject; null where nobody answ
 comment on column v_watch.approver is 'Who answered; null where nobody did.';
 comment on column v_watch.rolled_back_at is 'When the version before came back, UTC; null where it did not.';
 comment on column v_watch.actor is 'Who had it come back: a person or a contract; null where nobody did.';
+
+comment on table v_lineage is 'One row a link from a thing to what it came from or is about; walk it with a recursive query.';
+comment on column v_lineage.kind is 'version, bank, mode, verdict, or the kind of a ledger record.';
+comment on column v_lineage.name is 'Digest, id of the mode, or place in the ledger.';
+comment on column v_lineage.link is 'parent, harness, the role of an adapter, trained on, made for, seen in, judged, against, goes back to, away from, about or put into service.';
+comment on column v_lineage.source_kind is 'version, harness, adapter, bank, mode, trace or verdict.';
+comment on column v_lineage.source is 'Its digest, name or id; none for tasks that are about no mode.';
+comment on column v_lineage.night is 'The night of it; null where no night is named.';

@@ -91,7 +91,8 @@ def collect(home: Home, clock: Clock, days: float = DAYS, before: int = 1) -> tu
         for one in found:
             hidden = one.path if one.kind == "draft" else one.path.with_name(f".gone.{one.name}")
             if hidden != one.path:
-                shutil.rmtree(hidden, ignore_errors=True)
+                if hidden.exists():
+                    shutil.rmtree(hidden)
                 one.path.rename(hidden)
             shutil.rmtree(hidden)
     return found

@@ -129,6 +129,8 @@ def look_back(home: Home, deployment: Deployment, world: World, night: str) -> W
 
     found = watch(home, deployment, world, night, partial(replicas, home, world.engine))
     if found.state is State.ASKED:
+        with suppress(BusyError):
+            refresh(home, world.clock)
         raise QuietError(found.reason)
     return found
 

@@ -363,7 +363,8 @@ class LedgerRecord(Record):
     kind: str
     """genesis, night, stage, mode (a label), role, ask (a question to the gate), verdict (its certificate), request,
     approval, refusal, rebase (a request's change gated again), promotion, rollback, watch (a look at live failures),
-    deletion, overrule, contract (that one was approved), audit (the vault was asked), end."""
+    collection (adapters that nothing reached), deletion, overrule, contract (that one was approved), audit (the vault
+    was asked), end."""
     night: str | None = None
     stage: str | None = None
     input: str | None = None

@@ -127,42 +127,6 @@ def _snapshot(home: Home) -> None:
     refresh(home, SystemClock())
 
 
-def lineage(
-    version: Annotated[
-        str, typer.Argument(help="`champion`, or the first digits of a version.")
-    ] = "champion",
-    json: Json = False,
-) -> None:
-    """Walk from a version to its adapter, bank, tasks and the traces they came from."""
-    from rsi.registry import versions
-    from rsi.registry.lineage import lineage as walk
-
-    home = Home.find()
-    ledger = Ledger(home.ledger, SystemClock())
-    now = champion.current(ledger)
-    name = now if version == "champion" else versions.find(home, version)
-    steps = walk(home, ledger, name)
-    if json:
-        as_json([one.model_dump(mode="json") for one in steps])
-        return
-    for depth, one in enumerate(steps):
-        pad = "  " * depth
-        state = " (in service)" if one.version == now else " (was in service)" if one.served else ""
-        line(f"{pad}version {one.version[:12]}{state}")
-        line(f"{pad}  harness {one.harness[:12]}")
-        for role, adapter in one.adapters.items():
-            line(f"{pad}  adapter {role}: {adapter}")
-        if one.verdict:
-            line(f"{pad}  verdict {one.verdict[:8]}, approved by {one.approver}")
-        if one.bank:
-            line(
-                f"{pad}  bank {one.bank[:12]}: {one.tasks} tasks from {len(one.traces)} traces, night {one.night}"
-            )
-            line(f"{pad}  modes {', '.join(one.modes)}")
-            shown = ", ".join(trace[:12] for trace in one.traces[:4])
-            line(f"{pad}  traces {shown}{', … (all with --json)' if len(one.traces) > 4 else ''}")
-
-
 def verify(json: Json = False) -> None:
     """Check every invariant of this home; exit code 3 names what breaks."""
     from rsi.registry.verify import verify as check

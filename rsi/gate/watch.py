@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from rsi.context import World
 from rsi.engine.publish import Replica
-from rsi.errors import RefusedError
+from rsi.errors import ContractError, RefusedError
 from rsi.gate import live
 from rsi.gate.contract import Contract, read
 from rsi.gate.difference import changed_role
@@ -237,7 +237,7 @@ def _settle(
     if request is None and contract.watch and contract.watch.worse is Worse.PERFORM:
         try:
             go_back(home, world.clock, name, replicas(), world.base().folder)
-        except RefusedError as error:
+        except (RefusedError, ContractError) as error:  # a server that will not have an adapter says either
             refused = f"; the rollback that contract {contract.name} wants was refused: {error}"
         else:
             return Watched(

@@ -10,6 +10,7 @@ import json
 import math
 import struct
 from pathlib import Path
+from typing import TypeGuard
 
 import orjson
 from pydantic import Field, ValidationError
@@ -26,6 +27,23 @@ TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down
 RANK_LIMIT = 64
 HEADER_LIMIT = 4 * 1024 * 1024
 """Largest safetensors header in bytes."""
+WIDTHS = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
+"""Bytes of a number of each type that weights may have."""
+FREE = frozenset(
+    (
+        "base_model_name_or_path",
+        "inference_mode",
+        "init_lora_weights",
+        "lora_dropout",
+        "megatron_core",
+        "peft_version",
+        "qalora_group_size",
+        "revision",
+        "target_modules",
+        "task_type",
+    )
+)
+"""Keys of a configuration that change nothing in a trained adapter, or are judged by rules of their own."""
 
 
 class Card(Record):
@@ -132,9 +150,11 @@ def admit(home: Home, name: str, base: str, shapes: dict[str, tuple[int, int]]) 
         RefusedError: a foreign file, a link, another base, rank, target or shape, or a weight that is not finite.
     """
     place = folder(home, name)
+    if place.is_symlink():
+        raise RefusedError(f"adapter {name} is a link; only folders are admitted")
     adapter = describe(home, name)
     for path in place.iterdir():
-        if path.name not in FILES or path.is_symlink():
+        if path.name not in FILES or path.is_symlink() or not path.is_file():
             raise RefusedError(
                 f"adapter {name} holds {path.name}; only {', '.join(FILES)} are admitted, as files"
             )
@@ -153,14 +173,24 @@ def _check_config(name: str, adapter: Adapter, config: dict[str, object]) -> Non
         "r": adapter.rank,
         "lora_alpha": adapter.alpha,
         "bias": "none",
-        "use_dora": False,
-        "modules_to_save": None,
     }
     for key, value in wanted.items():
         if config.get(key, value) != value:
             raise RefusedError(
                 f"adapter {name}: adapter_config.json says {key}={config[key]!r}, expected {value!r}"
             )
+    for key in sorted(config.keys() - wanted.keys() - FREE):
+        # What plain LoRA does not have is off by a null, a false or an empty value; engines refuse or misread the rest.
+        if config[key]:
+            raise RefusedError(
+                f"adapter {name}: adapter_config.json says {key}={str(config[key])[:100]!r}; only plain LoRA is "
+                "admitted"
+            )
+    if config.get("init_lora_weights", True) not in (True, False, "gaussian"):
+        raise RefusedError(
+            f"adapter {name}: adapter_config.json says init_lora_weights={config['init_lora_weights']!r}; such weights "
+            "belong to a changed base"
+        )
     foreign = set(adapter.targets) - set(TARGETS)
     if foreign or not adapter.targets:
         raise RefusedError(
@@ -178,9 +208,48 @@ def _header(path: Path) -> dict[str, dict[str, object]]:
             header = orjson.loads(file.read(size))
         except orjson.JSONDecodeError:
             raise RefusedError(f"{path} is no safetensors file: its header is not JSON") from None
-    if not isinstance(header, dict):
-        raise RefusedError(f"{path} is no safetensors file: its header is not an object")
+    if not isinstance(header, dict) or not all(isinstance(value, dict) for value in header.values()):
+        raise RefusedError(f"{path} is no safetensors file: its header is not an object of objects")
     return {key: value for key, value in header.items() if key != "__metadata__"}
+
+
+def _check_layout(name: str, path: Path, header: dict[str, dict[str, object]]) -> None:
+    """Tensors lie one behind the other, each as long as type and shape say, and fill the file to its end."""
+    with path.open("rb") as file:
+        data = path.stat().st_size - 8 - int(struct.unpack("<Q", file.read(8))[0])
+    places = []
+    for key, value in header.items():
+        place, shape, width = (
+            value.get("data_offsets"),
+            value.get("shape"),
+            WIDTHS.get(str(value.get("dtype"))),
+        )
+        if width is None:
+            raise RefusedError(
+                f"adapter {name}: tensor {key[:100]} has type {value.get('dtype')!r}, expected {', '.join(WIDTHS)}"
+            )
+        if not (_counts(place) and len(place) == 2 and _counts(shape)) or (
+            place[1] - place[0] != math.prod(shape) * width
+        ):
+            raise RefusedError(
+                f"adapter {name}: tensor {key[:100]} of shape {shape} lies at {place}, which is not its size"
+            )
+        places.append((place[0], place[1], key))
+    end = 0
+    for start, stop, key in sorted(places):
+        if start != end or stop > data:
+            raise RefusedError(
+                f"adapter {name}: tensor {key[:100]} lies at {start} to {stop} of {data} bytes, expected to begin "
+                f"at {end}: tensors overlap, leave a hole or reach out of the file"
+            )
+        end = stop
+    if end != data:
+        raise RefusedError(f"adapter {name}: {data - end} bytes of {path.name} belong to no tensor")
+
+
+def _counts(said: object) -> TypeGuard[list[int]]:
+    """Whether it is a list of numbers that can count something."""
+    return isinstance(said, list) and all(type(one) is int and 0 <= one < 2**48 for one in said)
 
 
 def shapes(base: Path) -> dict[str, tuple[int, int]]:
@@ -204,6 +273,7 @@ def _check_weights(name: str, adapter: Adapter, path: Path, shapes: dict[str, tu
     from safetensors.numpy import load_file
 
     header = _header(path)
+    _check_layout(name, path, header)
     expected = {}
     for layer, (rows, columns) in shapes.items():
         if layer.rsplit(".", 1)[-1] in adapter.targets:

@@ -15,6 +15,7 @@ from rsi.ports import Clock
 from rsi.records import Approval, ChatMessage, Decision, Judgement, LedgerRecord, Verdict, Version
 from rsi.registry import adapters, champion, versions
 from rsi.registry.approval import verdict
+from rsi.registry.collect import gone
 from rsi.settings import Home
 from rsi.store.ledger import Ledger
 
@@ -159,6 +160,12 @@ def rollback(
         raise RefusedError(
             f"version {target[:12]} was never in service; only an earlier champion can come back"
         )
+    collected = gone(ledger)
+    for adapter in versions.load(home, target).adapters.values():
+        if adapter in collected and not adapters.folder(home, adapter).exists():
+            raise RefusedError(
+                f"adapter {adapter} of version {target[:12]} was deleted by `rsi gc`; train it again"
+            )
     effects = _publish(home, versions.load(home, target), versions.load(home, now), replicas, base)
     faults.point("rollback.before_record")
     return champion.move(

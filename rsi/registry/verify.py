@@ -18,7 +18,7 @@ from rsi.harness import hcp
 from rsi.ids import digest_file
 from rsi.ports import Clock
 from rsi.records import Approval, Decision, Judgement, LedgerRecord, Modes, Proof, Verdict
-from rsi.registry import adapters, approval, champion, questions, versions
+from rsi.registry import adapters, approval, champion, collect, questions, versions
 from rsi.registry.promote import contract_actor
 from rsi.settings import Deployment, Home, fingerprints_dir
 from rsi.store.ledger import Ledger
@@ -158,10 +158,12 @@ def _stands(found: Verdict, one: LedgerRecord, where: str) -> Iterator[Finding]:
 
 
 def _names(home: Home, records: tuple[LedgerRecord, ...]) -> Iterator[Finding]:
+    deleted = collect.gone(records)
+    yield from _tried("I8", lambda: _whole(home, records))
     for name in adapters.names(home):
         yield from _tried("I2", lambda name=name: adapters.describe(home, name))  # type: ignore[misc]
     for path in sorted(home.versions.glob("*.json")):
-        yield from _tried("I2", lambda path=path: _version(home, path.stem))  # type: ignore[misc]
+        yield from _tried("I2", lambda path=path: _version(home, path.stem, deleted))  # type: ignore[misc]
     for path in sorted(home.harnesses.glob("*.toml")):
         yield from _tried("I2", lambda path=path: hcp.load(home.harnesses, path.stem))  # type: ignore[misc]
     for path in _folders(home.verdicts):
@@ -190,11 +192,23 @@ def _named(one: LedgerRecord) -> Iterator[str]:
         yield one.input
 
 
-def _version(home: Home, name: str) -> None:
-    """I8: everything a version names is there."""
+def _whole(home: Home, records: tuple[LedgerRecord, ...]) -> None:
+    """I8: what is in service, and was before, has all its weights."""
+    served = dict.fromkeys(str(one.output) for one in reversed(records) if one.kind in champion.MOVES)
+    for name in collect.reached(home, list(served)[:2]):
+        if not adapters.folder(home, name).is_dir():
+            raise IntegrityError(
+                f"adapter {name}, which the champion or the one before it reaches, is missing"
+            )
+
+
+def _version(home: Home, name: str, deleted: frozenset[str]) -> None:
+    """Everything a version names is there, but for adapters that the ledger says were deleted."""
     found = versions.load(home, name)
     hcp.load(home.harnesses, found.harness)
     for role, adapter in found.adapters.items():
+        if adapter in deleted and not adapters.folder(home, adapter).exists():
+            continue
         if adapters.card(home, adapter).role != role:
             raise IntegrityError(f"version {name[:12]} names adapter {adapter} for role {role}")
 

@@ -137,6 +137,7 @@ async def _tick(service: Service, receiver: Receiver | None) -> None:
         await asyncio.sleep(TICK_S)
         try:
             await service.follow()
+            await asyncio.to_thread(service.versions.drain)
             for spool in filter(None, spools):
                 await asyncio.to_thread(spool.rotate_if_old)
         except TransientError as error:

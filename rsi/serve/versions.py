@@ -2,7 +2,8 @@
 
 A new version's adapters are loaded before it serves; a request keeps the version it started on. Where a new
 version cannot be loaded the old one stays, `Versions.problem` says why, and the next look after a pause
-tries again. An adapter that the serving version or a running request uses is never unloaded.
+tries again. What a version leaves behind is unloaded after a while; an adapter that the serving version or a running
+request uses never is.
 """
 
 import threading
@@ -16,7 +17,7 @@ from types import MappingProxyType
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from rsi.errors import ContractError, IntegrityError, RefusedError
+from rsi.errors import ContractError, IntegrityError, RefusedError, RsiError
 from rsi.harness import hcp
 from rsi.ports import Engine
 from rsi.registry import adapters
@@ -24,6 +25,8 @@ from rsi.settings import Home, said
 
 RETRY_S = 5.0
 """Pause before a version that could not be loaded is tried again."""
+LINGER_S = 60.0
+"""How long adapters stay that no version in service has any more: another gateway on the same engine may need them."""
 
 
 class _Placed(BaseModel):
@@ -57,18 +60,22 @@ class Live:
 class Versions:
     """Follows the champion of one home on one engine; safe to share between threads."""
 
-    def __init__(self, home: Home, engine: Engine, retry_s: float = RETRY_S) -> None:
+    def __init__(
+        self, home: Home, engine: Engine, retry_s: float = RETRY_S, linger_s: float = LINGER_S
+    ) -> None:
         """Load the champion.
 
         Raises:
             ContractError: there is no champion yet, or it belongs to another base.
             IntegrityError: its harness or an adapter is missing or not what its name says.
         """
-        self._home, self._engine, self._retry_s = home, engine, retry_s
+        self._home, self._engine, self._retry_s, self._linger_s = home, engine, retry_s, linger_s
         self._switch = threading.Lock()
         self._guard = threading.Lock()
         self._users: Counter[str] = Counter()
         self._loaded = dict(engine.adapters())
+        self._left: dict[str, float] = {}
+        """Adapters that the last version in service had alone, and when they may go (monotonic seconds)."""
         self.running = 0
         """Requests that hold a lease."""
         self._retry_at = 0.0
@@ -105,11 +112,31 @@ class Versions:
                     self._retry_at = time.monotonic() + self._retry_s
                 else:
                     with self._guard:
-                        self._live = live
+                        before, self._live = self._live, live
                     self.problem = None
+                    self._leave(before, live)
                 # Only now: whoever asks meanwhile finds it changed, and waits for the lock.
                 self._seen = stamp
             return self._live
+
+    def _leave(self, before: Live, live: Live) -> None:
+        """Note what only the version before had."""
+        now = set(live.adapters.values())
+        due = time.monotonic() + self._linger_s
+        self._left.update(dict.fromkeys(before.adapters.values(), due))
+        self._left = {name: at for name, at in self._left.items() if name not in now}
+
+    def drain(self) -> None:
+        """Unload what versions left behind, where its time is over and no request uses it; the rest is tried later."""
+        for name, due in tuple(self._left.items()):
+            if time.monotonic() < due:
+                continue
+            try:
+                self.unload(name)
+            except RsiError:
+                self._left[name] = time.monotonic() + self._linger_s
+            else:
+                self._left.pop(name, None)
 
     @contextmanager
     def lease(self) -> Iterator[Live]:

@@ -445,3 +445,11 @@ comment on column version_lineage.left_at is 'When it left service last, UTC; nu
 comment on column version_lineage.traces is 'Traces that it answered.';
 comment on column version_lineage.failures is 'How many of them failed.';
 comment on column version_lineage.state is 'in service, was in service, rejected (by a person), passed (and waits, or was superseded), refused (by the gate) or untested.';
+
+comment on table v_lineage is 'One row a link from a thing to what it came from or is about; walk it with a recursive query.';
+comment on column v_lineage.kind is 'version, bank, mode, verdict, or the kind of a ledger record.';
+comment on column v_lineage.name is 'Digest, id of the mode, or place in the ledger.';
+comment on column v_lineage.link is 'parent, harness, the role of an adapter, trained on, made for, seen in, judged, against, goes back to, away from, about or put into service.';
+comment on column v_lineage.source_kind is 'version, harness, adapter, bank, mode, trace or verdict.';
+comment on column v_lineage.source is 'Its digest, name or id; none for tasks that are about no mode.';
+comment on column v_lineage.night is 'The night of it; null where no night is named.';

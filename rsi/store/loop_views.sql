@@ -364,3 +364,44 @@ left join trained t on t.version = v.version
 left join made m on m.version = v.version
 left join jobs_of j on j.adapter = t.adapter
 left join v_gates d on d.verdict = v.verdict;
+
+-- What came of what, one row a link: from a version through adapter, harness, bank and mode to the traces, and to what
+-- the gate and people said. A mode's name comes again in every night, so that its links name the bank's.
+create or replace view v_lineage as
+with trained as (
+    select distinct output as version, input as bank from ledger where kind = 'stage' and stage = 'update' and input is not null
+),
+made as (
+    select night, max_by(output, seq) as bank from ledger where kind = 'stage' and stage = 'expand' group by night
+),
+about as (
+    select distinct t.night, m.bank, coalesce(t.mode_id, 'none') as mode_id, unnest(t.traces) as trace_uid
+    from tasks t
+    join made m using (night)
+)
+select 'version' as kind, version as name, 'parent' as link, 'version' as source_kind, parent as source, null::varchar as night
+from versions
+where parent is not null
+union all
+select 'version', version, 'harness', 'harness', harness, null from versions
+union all
+select 'version', v.version, r.role, 'adapter', v.adapters ->> ('$."' || r.role || '"'), null
+from versions v, unnest(json_keys(v.adapters::json)) as r (role)
+union all
+select 'version', t.version, 'trained on', 'bank', t.bank, m.night from trained t left join made m using (bank)
+union all
+select distinct 'bank', bank, 'made for', 'mode', mode_id, night from about
+union all
+select 'mode', mode_id, 'seen in', 'trace', trace_uid, night from about
+union all
+select 'verdict', verdict, if(suites = '{}', 'goes back to', 'judged'), 'version', candidate, night from verdicts
+union all
+select 'verdict', verdict, if(suites = '{}', 'away from', 'against'), 'version', champion, night from verdicts
+union all
+select kind, seq::varchar, 'about', 'verdict', input, night
+from ledger
+where kind in ('request', 'approval', 'refusal', 'promotion', 'rollback') and input is not null
+union all
+select kind, seq::varchar, 'put into service', 'version', output, night
+from ledger
+where kind in ('genesis', 'promotion', 'rollback');

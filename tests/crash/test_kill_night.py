@@ -15,7 +15,7 @@ from rsi.store.ledger import Ledger
 from tests import night_made
 from tests.made import FixedClock
 
-ELSEWHERE = {"approval", "delete", "move", "promote", "remote", "rollback", "rollouts", "spool"}
+ELSEWHERE = {"approval", "collect", "delete", "move", "promote", "remote", "rollback", "rollouts", "spool"}
 """Points that a night does not pass; they are killed at in the tests of those modules."""
 POINTS = [name for name in faults.points() if name.split(".")[0] not in ELSEWHERE]
 LATER = {"ledger.after_append": 3, "update.after_step": 3}

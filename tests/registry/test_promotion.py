@@ -1,11 +1,13 @@
 """From verdict to service and back: approval, admission, proof of effect, compare-and-swap."""
 
 import shutil
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
 
 from rsi.context import Context, Start
+from rsi.engine.local import LocalEngine
 from rsi.engine.publish import EngineReplica
 from rsi.errors import ContractError, IntegrityError, QuietError, RefusedError
 from rsi.gate.stage import judge
@@ -16,12 +18,16 @@ from rsi.registry import adapters, approval, champion, versions
 from rsi.registry.lineage import lineage
 from rsi.registry.promote import promote, rollback
 from rsi.registry.verify import verify
+from rsi.serve.client import Gateway, token
+from rsi.serve.gateway import create_app
+from rsi.serve.service import Options
 from rsi.settings import Home
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold
 from tests import night_made
 from tests.fakes import Taught
-from tests.made import FixedClock, router
+from tests.made import FixedClock, base_digest, router
+from tests.serve.served import served
 
 
 @pytest.fixture(scope="module")
@@ -355,6 +361,42 @@ def test_a_scorecard_that_changed_is_found(ready):
     assert "scorecard.json" in verify(home, FixedClock()).findings[0].text
 
 
+class Narrow(LocalEngine):
+    """Takes no adapter while it is narrow, as a server whose largest rank is too small."""
+
+    narrow = True
+
+    def load(self, name, folder):
+        if self.narrow:
+            raise ContractError("rank 4 is more than max-lora-rank 2")
+        super().load(name, folder)
+
+
+def test_one_gateway_that_refuses_keeps_the_champion_on_both(ready, tiny_base):
+    """Two gateways over HTTP; when the second takes the adapter too, both switch."""
+    home, verdict = ready
+    answer(home, tiny_base, verdict)
+    genesis = champion.current(Ledger(home.ledger, FixedClock()))
+    champion.point(home, FixedClock())
+    engines = [kind(tiny_base, base_digest(tiny_base), threads=1) for kind in (LocalEngine, Narrow)]
+    with ExitStack() as stack:
+        urls = [stack.enter_context(served(create_app(home, one, Options()))) for one in engines]
+        gateways = [stack.enter_context(Gateway(url, token(home))) for url in urls]
+
+        with pytest.raises(ContractError, match="max-lora-rank"):
+            promote(home, FixedClock(), verdict, gateways, tiny_base)
+
+        assert [one.version() for one in gateways] == [genesis, genesis]
+        assert [one.adapters() for one in gateways] == [{}, {}]
+        assert "promotion" not in kinds(home)
+
+        engines[1].narrow = False
+        record = promote(home, FixedClock(), verdict, gateways, tiny_base)
+
+        assert [one.version() for one in gateways] == [record.output] * 2
+        (effects,) = record.body["effects"].values()
+        assert len(effects) == 2
+        assert all(effect > 1e-3 and gap < 0.05 for effect, gap in effects)
 class OnlyAdapters(Taught):
     """Another route text alone teaches nothing."""
 

@@ -64,6 +64,37 @@ def test_a_request_in_flight_finishes_with_the_version_it_started_on(site: Site)
     assert ask(site, "code").model == NEW
 
 
+def test_what_a_version_leaves_behind_is_unloaded_when_nobody_uses_it(home: Home) -> None:
+    """After its time and after the last request on it; what was loaded ahead of a promotion stays."""
+    publish(home, {"L0": ROUTER, "L2": CODER})
+    engine = FakeEngine()
+    followed = Versions(home, engine, linger_s=0.0)
+    ahead = adapter(home, "L2", "ahead")
+    followed.load(ahead, home.adapters / ahead)
+    with followed.lease():
+        publish(home, {"L0": ROUTER, "L2": NEW})
+        followed.refresh()
+        followed.drain()
+        assert set(engine.loaded) == {ROUTER, CODER, NEW, ahead}
+
+    followed.drain()
+
+    assert set(engine.loaded) == set(followed.loaded) == {ROUTER, NEW, ahead}
+
+
+def test_what_comes_back_in_time_is_not_unloaded(home: Home) -> None:
+    """A rollback within the pause finds its adapter loaded, and keeps it."""
+    publish(home, {"L0": ROUTER, "L2": CODER})
+    engine = FakeEngine()
+    followed = Versions(home, engine, linger_s=3600.0)
+    for now in (NEW, CODER):
+        publish(home, {"L0": ROUTER, "L2": now})
+        followed.refresh()
+        followed.drain()
+
+    assert set(engine.loaded) == {ROUTER, CODER, NEW}
+
+
 def test_a_version_that_cannot_be_loaded_leaves_the_old_one_in_service(site: Site) -> None:
     """/health says why; the next good version clears it."""
     before = site.admin.version()

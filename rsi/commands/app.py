@@ -25,6 +25,7 @@ from rsi.commands import (
     rollouts,
     screens,
     service,
+    tidy,
     traces,
     versions,
 )
@@ -50,6 +51,7 @@ for _command in (
     doctor.doctor,
     backup.backup,
     backup.restore,
+    tidy.tidy,
     ingest.ingest,
     ask.sql,
     loop.discover,

@@ -6,7 +6,11 @@ import typer
 
 from rsi.commands import loop
 from rsi.commands.say import Json, as_json, line, table
-from rsi.report.words import percent
+from rsi.report.progress import TerminalProgress
+from rsi.report.words import percent, points
+from rsi.settings import Deployment, Home
+from rsi.store.ledger import Ledger
+from rsi.store.locks import hold
 
 if TYPE_CHECKING:
     from rsi.gate.simulate import Simulated
@@ -52,6 +56,38 @@ def simulate(
         raise typer.Exit(1)
 
 
+@gate_app.command()
+def vault(json: Json = False) -> None:
+    """Ask every version that served the items that no verdict rests on, each once: did the nights add up?"""
+    from rsi.context import Context, Start
+    from rsi.gate.vault import measure
+    from rsi.registry import champion
+    from rsi.statistics.intervals import wilson
+    from rsi.store.snapshot import refresh
+    from rsi.world import real
+
+    home = Home.find()
+    deployment = Deployment.read(home.deployment_file)
+    world = real(deployment, TerminalProgress())
+    now = champion.current(Ledger(home.ledger, world.clock))
+    start = Start(night="vault", champion=now, ordinal=0, deployment=deployment.digest, previous=None)
+    with hold(home.night_lock, "vault", world.clock.now().isoformat(timespec="seconds")):
+        found = measure(Context(home, deployment, world, start))
+    refresh(home, world.clock)
+    if json:
+        as_json([one.model_dump(mode="json") for one in found])
+        return
+    rows = []
+    for one in found:
+        low, high = wilson(one.correct, one.items)
+        right = f"{percent(one.correct / one.items)} ({percent(low)} to {percent(high)})"
+        gained = f"{points(one.difference)} ({points(one.low)} to {points(one.high)})"
+        name = one.version[:12] + (" *" if one.version == now else "")
+        rows.append((name, one.suite, one.items, right, "–" if one.version == one.first else gained))
+    table(("Version", "suite", "items", "right, 95% interval", "points over the first, 95% interval"), rows)
+    line("* in service; `rsi dashboards --page nights` draws it")
+
+
 def _errors(found: "Simulated") -> None:
     table(
         ("No candidate is better", "passed", "of", "rate", "95% interval", "at most"),
@@ -85,9 +121,9 @@ def _power(found: "Simulated") -> None:
         title="A fifth of the items differs; exact",
     )
     line("")
-    for points, share, exact in found.found:
+    for gain, share, exact in found.found:
         line(
-            f"+{100 * points:.0f} points on 1,000 items: found in {percent(share)} of {found.gates:,} nights, "
+            f"+{100 * gain:.0f} points on 1,000 items: found in {percent(share)} of {found.gates:,} nights, "
             f"summed {percent(exact)}"
         )
     line("")

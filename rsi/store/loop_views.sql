@@ -254,8 +254,8 @@ select
 from told t
 left join targets s using (verdict);
 
--- What versions got right of the items that the gate asked, as the last verdict about them counted. Counts of a verdict
--- with answers missing are left out: it counts them against the candidate.
+-- What versions got right of held-out items: of the gate's, as the last verdict about them counted, and of the vault.
+-- Counts of a verdict with answers missing are left out: it counts them against the candidate.
 create or replace view v_quality as
 with asked as (
     select v.verdict, v.night, v.champion, v.candidate, s.suite, v.suites ->> ('$."' || s.suite || '"') as pin
@@ -273,13 +273,34 @@ measured as (
     select candidate as version, *, (numbers ->> 'after')::double as rate from counted
     union all
     select champion as version, *, (numbers ->> 'before')::double as rate from counted
+),
+gated as (
+    select
+        version, suite, pin, is_target, verdict, night, (numbers ->> 'n')::bigint as items,
+        round(rate * (numbers ->> 'n')::bigint)::bigint as correct, rate
+    from measured
+    where (numbers ->> 'n')::bigint > 0
+    qualify row_number() over (partition by version, suite, pin order by night desc, verdict) = 1
+),
+kept as (
+    select
+        body ->> 'version' as version, body ->> 'suite' as suite, body ->> 'pin' as pin, (body ->> 'items')::bigint as items,
+        (body ->> 'correct')::bigint as correct, (body ->> 'difference')::double as gain, (body ->> 'low')::double as gain_low,
+        (body ->> 'high')::double as gain_high
+    from ledger
+    where kind = 'vault'
+    qualify row_number() over (partition by body ->> 'version', body ->> 'pin' order by seq desc) = 1
 )
 select
-    version, suite, pin, is_target, verdict, night, (numbers ->> 'n')::bigint as items,
-    round(rate * (numbers ->> 'n')::bigint)::bigint as correct, rate
-from measured
-where (numbers ->> 'n')::bigint > 0
-qualify row_number() over (partition by version, suite, pin order by night desc, verdict) = 1;
+    version, suite, pin, 'gate' as split, is_target, verdict, night, items, correct, rate, null::double as gain,
+    null::double as gain_low, null::double as gain_high
+from gated
+union all
+select
+    version, suite, pin, 'vault' as split, coalesce(suite in (select suite from gated where is_target), false) as is_target,
+    null as verdict, null as night, items, correct, correct / items as rate, gain, gain_low, gain_high
+from kept
+where items > 0;
 
 -- Every time that a version came into service.
 create or replace view v_service as

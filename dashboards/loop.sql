@@ -27,8 +27,7 @@ newest as (
     select suite, max_by(pin, coalesce(night, '')) as pin from asked group by suite
 )
 select
-    q.version, c.seq, c.came_at, l.state, l.role, q.suite, q.split, q.is_target, q.items, q.correct, q.night, q.gain,
-    q.gain_low, q.gain_high
+    q.version, c.seq, c.came_at, l.state, l.role, q.suite, q.split, q.is_target, q.items, q.correct, q.night
 from asked q
 join newest p on p.suite = q.suite and p.pin = q.pin
 join came c on c.version = q.version

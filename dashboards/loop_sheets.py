@@ -87,7 +87,7 @@ def _gained(quality: pd.DataFrame) -> Tile:
                 else ""
             )
             where = f"{inert_html(suite)}{' (vault)' if last['split'] == 'vault' else ''}"
-            more = f"points on {where}{sure}<br>{percent(first['rate'])} to {percent(last['rate'])}"
+            more = f"points on {where}<br>{percent(first['rate'])} to {percent(last['rate'])}"
             return Tile(name, change, more, "" if last["rate"] >= first["rate"] else "fail")
     return Tile(name, "–", "the version in service has not been measured")
 
@@ -97,12 +97,12 @@ def curve_note(quality: pd.DataFrame) -> str:
     if (quality["split"] == "vault").any():
         return (
             "Share of the vault's items that each version in service got right, with its 95% interval. No verdict "
-            "rests on these items, and every version was asked them once."
+            "rests on these items."
         )
     return (
         "Share of the gate's items that each version in service got right, by the last verdict about it, with its 95% "
         "interval. Items that are asked again every night flatter whoever passed on them; "
-        "<code>rsi gate vault</code> asks others."
+        "<code>rsi gate audit</code> asks others."
     )
 
 

@@ -14,6 +14,12 @@ def card(home: Home, verdict: str) -> str:
     return (home.verdicts / verdict / "card.md").read_text(encoding="utf-8")
 
 
+def brief(home: Home, verdict: str) -> str:
+    """What an answer needs on one screen; the card of a verdict that is older than briefs."""
+    path = home.verdicts / verdict / "brief.md"
+    return path.read_text(encoding="utf-8") if path.exists() else card(home, verdict)
+
+
 def show_card(home: Home, verdict: str) -> None:
     """The card as an artifact."""
     from prefect.artifacts import create_markdown_artifact

@@ -7,13 +7,12 @@ retried: a night that is run again finds in the ledger what is done.
 
 from pathlib import Path
 
-from prefect import flow, get_run_logger
+from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.context import FlowRunContext
-from prefect.deployments import run_deployment
-from prefect.exceptions import ObjectNotFound
 from prefect.states import Completed
 
+from flows.asking import ask
 from flows.evidence import show_card
 from flows.progress import ArtifactProgress
 from flows.stages import QUIET, SKIPPED, STAGES, Ended, made, over, retried
@@ -23,11 +22,8 @@ from rsi.context import World
 from rsi.errors import QuietError, RefusedError
 from rsi.ids import Night
 from rsi.ids import night as night_of
-from rsi.ports import SystemClock
 from rsi.records import Judgement
-from rsi.registry import approval
 from rsi.settings import Deployment, Home
-from rsi.store.ledger import Ledger
 from rsi.world import real
 
 
@@ -40,7 +36,7 @@ def nightly(home: str, night: str | None = None) -> State[None]:
         with loop.lock(place, _world(place), tonight):
             reason = _stages(place, tonight)
             state = Completed(name=QUIET, message=reason) if reason else _closed(place, tonight)
-            _ask(place)
+            ask(place, f"night {tonight}")
             return state
     except QuietError as busy:
         return Completed(name=SKIPPED, message=str(busy))
@@ -109,21 +105,3 @@ def _closed(place: Home, night: Night) -> State[None]:
         show_card(place, ending["verdict"])
     name = "Passed" if ending["judgement"] == Judgement.PASS.value else "Not passed"
     return Completed(name=name, message=ending["reason"])
-
-
-def _ask(place: Home) -> None:
-    """Start the run that asks a person about the newest request; for one verdict there is only one."""
-    request = approval.waiting(Ledger(place.ledger, SystemClock()))
-    if request is None:
-        return
-    name = f"promote/{Deployment.read(place.deployment_file).name}"
-    try:
-        run_deployment(
-            name,
-            parameters={"home": str(place.root), "verdict": request.verdict},
-            idempotency_key=f"promote:{request.verdict}",
-            as_subflow=False,
-            timeout=0,
-        )
-    except ObjectNotFound:
-        get_run_logger().warning("nothing serves %s; answer with `rsi approve %s`", name, request.verdict[:8])

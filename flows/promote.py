@@ -15,7 +15,7 @@ from prefect.flow_runs import suspend_flow_run
 from prefect.states import Completed
 
 from flows.approval import Answer, question
-from flows.evidence import card
+from flows.asking import ask
 from flows.stages import retried
 from rsi.commands.versions import replicas
 from rsi.errors import RefusedError
@@ -39,7 +39,7 @@ def _name() -> str:
 
 @flow(name="promote", flow_run_name=_name, retries=0, persist_result=True, result_serializer="json")
 def promote(home: str, verdict: str) -> State[None]:
-    """Wait for a person's answer to a verdict, and promote its candidate on a yes."""
+    """Wait for a person's answer to a verdict, and promote its candidate on a yes; gate again what that makes stale."""
     try:
         said = _answer(Home.find(Path(home)), verdict)
         if said.decision is Decision.REJECT:
@@ -48,6 +48,7 @@ def promote(home: str, verdict: str) -> State[None]:
     except RefusedError as refused:
         return Completed(name="Refused", message=f"{refused}; the champion stays")
     _show(verdict, version, said)
+    ask(Home.find(Path(home)), f"promotion {verdict[:8]}")
     return Completed(name="Promoted", message=f"version {short(version)} is in service")
 
 
@@ -63,9 +64,7 @@ def _answer(place: Home, verdict: str) -> Approval:
         if request.decision is not None:
             return request.decision
         seconds = int((request.expires - SystemClock().now()).total_seconds())
-        form = Answer.with_initial_data(
-            description=question(card(place, verdict), request.expires.isoformat(), refused)
-        )
+        form = Answer.with_initial_data(description=question(place, request, refused))
         answer = suspend_flow_run(wait_for_input=form, timeout=max(1, seconds), key=f"answer-{turn}")
         refused = record(
             str(place.root), answer.approval(verdict).model_dump(mode="json"), answer.evidence, turn

@@ -8,6 +8,8 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from rsi.answer_records import Approval, Decision, Proof, Rule
+from rsi.ids import Digest, digest
 from rsi.mode_parts import Cell, Factors, Fix, Reach, Topic, Unseen
 from rsi.record import Record
 from rsi.task_records import BankManifest, ChatMessage, Facets, Phase, Refusal, Task
@@ -36,8 +38,10 @@ __all__ = [
     "OutcomeKind",
     "Phase",
     "Pool",
+    "Proof",
     "Record",
     "Refusal",
+    "Rule",
     "Split",
     "Task",
     "ToolCall",
@@ -312,6 +316,10 @@ class Clause(Record):
     numbers: dict[str, float]
 
 
+WATCH = "watch"
+"""The clause of a verdict that rests on live traffic: the champion fails more than the version before it did."""
+
+
 class Verdict(Record):
     """What the gate says of a candidate against the champion it was compared with."""
 
@@ -329,27 +337,21 @@ class Verdict(Record):
     """Digest of the per-item results."""
     judgement: Judgement
     clauses: tuple[Clause, ...]
+    rule: Rule | None = None
+    """Who may answer a request about it; null where the contract leaves that to the deployment."""
+
+    @property
+    def digest(self) -> Digest:
+        """SHA-256 of the canonical JSON, without a rule that the contract does not have."""
+        return digest(self.model_dump(mode="json", exclude={"rule"} if self.rule is None else set()))
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether its candidate is the version before the champion, to be put back into service."""
+        return any(one.name == WATCH for one in self.clauses)
 
 
-# --- approval and promotion ---------------------------------------------------------------------------------
-
-
-class Decision(StrEnum):
-    """What a person may say."""
-
-    APPROVE = "approve"
-    REJECT = "reject"
-
-
-class Approval(Record):
-    """A person's answer to one verdict."""
-
-    verdict: str
-    decision: Decision
-    approver: str
-    reason: str
-    via: str
-    """form or command."""
+# --- promotion (answers: `rsi.answer_records`) ----------------------------------------------------------------
 
 
 class LedgerRecord(Record):
@@ -360,7 +362,8 @@ class LedgerRecord(Record):
     """ISO 8601 UTC, not part of what must be the same after a crash."""
     kind: str
     """genesis, night, stage, mode (a label), role, ask (a question to the gate), verdict (its certificate), request,
-    approval, refusal, promotion, rollback, vault (a version on it), deletion, overrule, end."""
+    approval, refusal, rebase (a request's change gated again), promotion, rollback, watch (a look at live failures),
+    deletion, overrule, contract (that one was approved), audit (the vault was asked), end."""
     night: str | None = None
     stage: str | None = None
     input: str | None = None

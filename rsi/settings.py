@@ -28,6 +28,7 @@ from rsi.algorithm import (
     Rule,
 )
 from rsi.errors import ContractError
+from rsi.expansion import Expand, Research
 from rsi.ids import Digest, digest
 from rsi.intake import Redaction, Splits, Traces
 from rsi.store.files import write_whole
@@ -179,81 +180,12 @@ class Discover(_Section):
     """Whether new modes are named by a template, or by the base model through the engine."""
 
 
-class Generator(_Section):
-    """A model that writes requests, behind an OpenAI-compatible server."""
-
-    url: str = ""
-    """Its address; empty for none."""
-    model: str = ""
-    calls: int = Field(50, ge=0)
-    """Most questions a night."""
-    max_tokens: int = Field(400, ge=1)
-
-
 class Judging(_Section):
     """The model behind the verifier `judge`, on an OpenAI-compatible server."""
 
     url: str = ""
     """Its address; empty for none: tasks and suites that need a judge are then refused."""
     model: str = ""
-
-
-class Research(_Section):
-    """AutoResearch: probes around the tasks of failure modes, run on the version in service."""
-
-    calls: int = Field(0, ge=0)
-    """Most questions a night; 0 switches it off."""
-    samples: int = Field(8, ge=1)
-    """Answers a probe."""
-    low: float = Field(0.1, ge=0, le=1)
-    """Least share of right answers of a probe that is kept."""
-    high: float = Field(0.9, ge=0, le=1)
-    """Largest share."""
-    keep: int = Field(200, ge=1)
-    """Most probes a night."""
-    seed: int = 17
-
-
-class Expand(_Section):
-    """Bounds of a bank."""
-
-    max_tasks: int = Field(2000, ge=1)
-    max_share: float = Field(0.4, gt=0, le=1)
-    """Largest share of the bank with one expected answer."""
-    overlap: float = Field(0.33, gt=0, le=1)
-    """Similarity (`rsi.tasks.fingerprint`) from which a proposal counts as held out."""
-    duplicate: float = Field(0.85, gt=0, le=1)
-    """Similarity from which a proposal with the same expectation counts as one there is already."""
-    languages: tuple[str, ...] = ()
-    """Languages of tasks, by ISO 639 code; empty means any. A text whose language nobody can tell passes."""
-    licences: tuple[str, ...] = (
-        "own",
-        "Apache-2.0",
-        "MIT",
-        "BSD-2-Clause",
-        "BSD-3-Clause",
-        "CC0-1.0",
-        "CC-BY-4.0",
-    )
-    """What tasks may be made from: SPDX ids, `own` for the deployment's own traces."""
-    giver_share: float = Field(0.02, gt=0, le=1)
-    """Largest share of the bank from one user or conversation; twice an even share where that is more."""
-    maker_share: float = Field(0.5, gt=0, le=1)
-    """Largest share of the bank from one generator or document that no trace stands behind."""
-    synthetic: float = Field(0.5, ge=0, lt=1)
-    """Largest share of the bank whose words no person wrote."""
-    replay: float = Field(0.1, ge=0, lt=1)
-    """Share of the bank that is taken from older banks."""
-    attempts: int = Field(400, ge=0)
-    """Most proposals that are made up in a night."""
-    gain: float = Field(0.05, ge=0, le=1)
-    """Cells newly filled a proposal, below which no more are made up."""
-    calls: int = Field(64, ge=0)
-    """Most questions to the version in service by which the difficulty of tasks is measured; 0 for none."""
-    samples: int = Field(8, ge=1)
-    """Answers a task whose difficulty is measured."""
-    seed: int = 17
-    generator: Generator = Generator()
 
 
 class Update(_Section):
@@ -365,6 +297,11 @@ class Deployment(_Section):
     judge: Judging = Judging()
     expand: Expand = Expand()
     update: Update = Update()
+    updates: dict[str, Update] = Field(default_factory=dict)
+    """Role -> how its adapter is trained, where that is otherwise."""
+    beginnings: dict[str, Update] = Field(default_factory=dict)
+    """Role -> how it is trained while the version in service has no adapter of it: shown solutions, for instance,
+    where the bare base never succeeds and so has nothing to learn from."""
     night: NightRules = NightRules()
     workers: Workers = Workers()
     retention: Retention = Retention()
@@ -373,6 +310,11 @@ class Deployment(_Section):
     def contract_of(self, role: str | None) -> str:
         """The contract of a candidate that changes the adapter of `role`; None: only the harness."""
         return self.contract if role is None else self.contracts.get(role, self.contract)
+
+    def update_of(self, role: str, *, begun: bool) -> Update:
+        """How a night trains a role; `begun` says whether the version in service has an adapter of it."""
+        usual = self.updates.get(role, self.update)
+        return usual if begun else self.beginnings.get(role, usual)
 
     @property
     def digest(self) -> Digest:

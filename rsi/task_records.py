@@ -68,7 +68,7 @@ class Phase(Record):
     """What one source was worth in one phase: proposals, those that passed every screen, questions to a model."""
 
     phase: str
-    """retry, sweep or targeted (`rsi.expand.phases`)."""
+    """retry, world, sweep or targeted (`rsi.expand.phases`)."""
     source: str
     attempts: int
     passes: int

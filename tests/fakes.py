@@ -6,6 +6,8 @@ from pathlib import Path
 
 import orjson
 
+from rsi.environments import kind
+from rsi.harness import calls
 from rsi.ports import Dialogue, Engine, Generation, Prompt, ToolResult
 from rsi.records import Argument, WorldTask
 from tests.made import router
@@ -147,3 +149,51 @@ class Cabinet:
         if method == self._breaks:
             time.sleep(self._hangs_s)
             raise RuntimeError(f"{method} broke")
+
+
+class Clerk(Taught):
+    """A taught engine whose adapters of L1 also solve the tasks of a world that it was given, turn by turn."""
+
+    def __init__(
+        self,
+        real: Engine,
+        answers: Mapping[str, Sequence[str]],
+        dialogue: Dialogue,
+        tasks: Sequence[WorldTask],
+    ) -> None:
+        super().__init__(real, answers)
+        self._dialogue = dialogue
+        self.known: list[str] = []
+        """Requests that it was asked and knows, one an answer."""
+        self._prompts = {dialogue.answer(one.request)[:-1]: one for one in tasks}
+
+    def generate_tokens(
+        self,
+        prompts: Sequence[Sequence[int]],
+        adapter: str | None,
+        max_tokens: int,
+        temperature: float,
+        seeds: Sequence[int],
+    ) -> list[Generation]:
+        """What solves the task, whatever `max_tokens` says; what the real engine says where it knows none."""
+        if adapter is None or not adapter.startswith("L1-"):
+            return super().generate_tokens(prompts, adapter, max_tokens, temperature, seeds)
+        return [self._solution(tuple(one)) for one in prompts]
+
+    def _solution(self, prompt: tuple[int, ...]) -> Generation:
+        task = next((one for ids, one in self._prompts.items() if _holds(prompt, ids)), None)
+        text = "done"
+        if task is not None:
+            self.known.append(task.request)
+            desk = kind(task.environment).open()
+            written = [calls.write(one, calls.tools_of(desk.tools)) for one in task.oracle]
+            said = sum(_holds(prompt, self._dialogue.answer(one)[:-1]) for one in dict.fromkeys(written))
+            text = (
+                written[said] + ("" if said + 1 < len(written) else " done") if said < len(written) else text
+            )
+        ids = self._dialogue.answer(text)
+        return Generation(text, ids, (-0.5,) * len(ids), "stop")
+
+
+def _holds(prompt: tuple[int, ...], ids: tuple[int, ...]) -> bool:
+    return any(prompt[at : at + len(ids)] == ids for at in range(len(prompt) - len(ids) + 1))

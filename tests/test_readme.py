@@ -70,7 +70,7 @@ def test_the_first_block_is_the_two_commands():
 def test_answering_promoting_and_looking_around(asked):
     """The lines about approval, then those about looking around, on a home that has all of it."""
     home, environment = asked
-    digits = approval.waiting(Ledger(home.ledger, SystemClock())).verdict[:8]
+    digits = approval.waiting(Ledger(home.ledger, SystemClock()), SystemClock().now())[0].verdict[:8]
     approve, promote = ANSWER
 
     said = {

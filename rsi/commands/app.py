@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 
 from rsi.commands import (
+    answers,
     ask,
     assets,
     backup,
     bank,
+    contract,
     dashboards,
     doctor,
     gate,
@@ -21,6 +23,7 @@ from rsi.commands import (
     mode_labels,
     modes,
     nightly,
+    play,
     quarantine,
     rollouts,
     screens,
@@ -28,6 +31,7 @@ from rsi.commands import (
     tidy,
     traces,
     versions,
+    watch,
 )
 
 app = typer.Typer(
@@ -59,11 +63,15 @@ for _command in (
     loop.update,
     rollouts.rollouts,
     measure.measure,
-    versions.approve,
+    play.play,
+    answers.approve,
+    answers.sign,
+    answers.rebase,
     versions.promote,
     versions.rollback,
     nightly.nightly,
     nightly.cancel,
+    watch.watch,
     service.serve,
     dashboards.dashboards,
     versions.status,
@@ -76,6 +84,7 @@ for _command in (
     app.command()(_command)
 for _name, _group in {
     "gate": gate.gate_app,
+    "contract": contract.contract_app,
     "assets": assets.assets_app,
     "traces": traces.traces_app,
     "quarantine": quarantine.quarantine_app,

@@ -6,11 +6,7 @@ import typer
 
 from rsi.commands import loop
 from rsi.commands.say import Json, as_json, line, table
-from rsi.report.progress import TerminalProgress
-from rsi.report.words import percent, points
-from rsi.settings import Deployment, Home
-from rsi.store.ledger import Ledger
-from rsi.store.locks import hold
+from rsi.report.words import percent
 
 if TYPE_CHECKING:
     from rsi.gate.simulate import Simulated
@@ -57,35 +53,32 @@ def simulate(
 
 
 @gate_app.command()
-def vault(json: Json = False) -> None:
-    """Ask every version that served the items that no verdict rests on, each once: did the nights add up?"""
-    from rsi.context import Context, Start
-    from rsi.gate.vault import measure
-    from rsi.registry import champion
-    from rsi.statistics.intervals import wilson
-    from rsi.store.snapshot import refresh
+def audit(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Beginnings of digests; by default every version that was in service, in order."),
+    ] = None,
+    drawn: Annotated[int, typer.Option(min=10, help="Items of a vault that a generator draws.")] = 90,
+    json: Json = False,
+) -> None:
+    """How versions do on the vault: held-out items that no gate asks. Each look is a ledger record; look seldom."""
+    from rsi.gate import audit as vault
+    from rsi.ports import SystemClock
+    from rsi.registry import champion, versions
+    from rsi.report.progress import TerminalProgress
+    from rsi.settings import Deployment, Home
+    from rsi.store.ledger import Ledger
     from rsi.world import real
 
     home = Home.find()
     deployment = Deployment.read(home.deployment_file)
-    world = real(deployment, TerminalProgress())
-    now = champion.current(Ledger(home.ledger, world.clock))
-    start = Start(night="vault", champion=now, ordinal=0, deployment=deployment.digest, previous=None)
-    with hold(home.night_lock, "vault", world.clock.now().isoformat(timespec="seconds")):
-        found = measure(Context(home, deployment, world, start))
-    refresh(home, world.clock)
+    served = [str(one.output) for one in champion.moves(Ledger(home.ledger, SystemClock()))]
+    asked = [versions.find(home, one) for one in names] if names else list(dict.fromkeys(served))
+    points = vault.audit(home, deployment, real(deployment, TerminalProgress()), asked, drawn)
     if json:
-        as_json([one.model_dump(mode="json") for one in found])
+        as_json([one.model_dump(mode="json") for one in points])
         return
-    rows = []
-    for one in found:
-        low, high = wilson(one.correct, one.items)
-        right = f"{percent(one.correct / one.items)} ({percent(low)} to {percent(high)})"
-        gained = f"{points(one.difference)} ({points(one.low)} to {points(one.high)})"
-        name = one.version[:12] + (" *" if one.version == now else "")
-        rows.append((name, one.suite, one.items, right, "–" if one.version == one.first else gained))
-    table(("Version", "suite", "items", "right, 95% interval", "points over the first, 95% interval"), rows)
-    line("* in service; `rsi dashboards --page nights` draws it")
+    table(vault.COLUMNS, vault.rows(points))
 
 
 def _errors(found: "Simulated") -> None:
@@ -121,9 +114,9 @@ def _power(found: "Simulated") -> None:
         title="A fifth of the items differs; exact",
     )
     line("")
-    for gain, share, exact in found.found:
+    for points, share, exact in found.found:
         line(
-            f"+{100 * gain:.0f} points on 1,000 items: found in {percent(share)} of {found.gates:,} nights, "
+            f"+{100 * points:.0f} points on 1,000 items: found in {percent(share)} of {found.gates:,} nights, "
             f"summed {percent(exact)}"
         )
     line("")

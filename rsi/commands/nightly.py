@@ -5,7 +5,9 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,6 +45,12 @@ def nightly(
     until: Annotated[
         str | None, typer.Option(help="HH:MM (UTC): stop then; the same command goes on later.")
     ] = None,
+    adapter: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of an adapter that was trained elsewhere, for tonight's role; nothing is trained."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Run one whole night without Prefect: discover, expand, update, gate, and a request for approval."""
@@ -58,9 +66,14 @@ def nightly(
 
         _say(plan(home, deployment, name), home, json)
         return
+    world = real(deployment, TerminalProgress())
+    if adapter is not None:
+        from rsi.update.brought import brought
+
+        world = replace(world, trainer=brought(adapter.resolve()))
     try:
         with stopping(stop):
-            ending = loop.run(home, deployment, real(deployment, TerminalProgress()), name)
+            ending = loop.run(home, deployment, world, name)
     except OutOfTimeError:
         raise TransientError(
             f"night {name} stopped at {until} UTC, as it was to; `rsi nightly --night {name}` goes on where it was"

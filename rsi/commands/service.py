@@ -47,8 +47,13 @@ def demo(
     steps: Annotated[
         int | None, typer.Option(min=1, help="Training steps; the demo's default otherwise.")
     ] = None,
+    nights: Annotated[
+        bool, typer.Option("--nights", help="Five nights in a row in its place, without Prefect.")
+    ] = False,
 ) -> None:
     """The whole loop once, for real: traffic, night, approval in Prefect, promotion, the same traffic again."""
+    if nights:
+        os.execv(sys.executable, [sys.executable, "-m", "flows.nights"])
     command = [sys.executable, "-m", "flows.demo", "--requests", str(requests)]
     command += ["--wait"] if wait else []
     command += ["--steps", str(steps)] if steps else []

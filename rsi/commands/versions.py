@@ -1,52 +1,28 @@
-"""Versions: what is in service, answers to requests, promotion and rollback, lineage, the invariants."""
+"""Versions: what is in service, promotion and rollback, lineage, the invariants."""
 
 from typing import Annotated
 
 import typer
 
+from rsi.commands.answers import VerdictArgument, meant, stale_ones, subject
 from rsi.commands.say import Json, as_json, line
 from rsi.engine.publish import Replica
 from rsi.errors import ContractError, IntegrityError
 from rsi.ids import Digest
 from rsi.ports import SystemClock
-from rsi.records import Approval, Decision
+from rsi.records import Decision
 from rsi.registry import approval, champion
 from rsi.report.progress import err
 from rsi.settings import Deployment, Home
 from rsi.store.ledger import Ledger
 
-VerdictArgument = Annotated[
-    str | None, typer.Argument(help="Verdict, or its first digits; the newest one that waits by default.")
-]
-
-
-def _verdict(home: Home, prefix: str | None) -> Digest:
-    """The verdict meant, among all that people were asked about."""
-    asked = approval.requests(Ledger(home.ledger, SystemClock()))
-    if prefix is None:
-        waiting = [one for one in asked if one.decision is None]
-        if not waiting:
-            raise ContractError("nothing waits for an answer; `rsi status` shows the last nights")
-        return waiting[-1].verdict
-    found = {one.verdict for one in asked if one.verdict.startswith(prefix.lower())}
-    if len(prefix) < approval.PREFIX or len(found) != 1:
-        raise ContractError(
-            f"{prefix!r} names {len(found)} requests; give at least {approval.PREFIX} digits of one that "
-            "`rsi status` lists"
-        )
-    return found.pop()
-
 
 def replicas(home: Home, deployment: Deployment) -> list[Replica]:
     """Every running gateway of this home; the deployment's engine where none runs."""
-    from rsi.engine.publish import EngineReplica
-    from rsi.serve.client import running
+    from rsi.serve.client import replicas as found
     from rsi.world import real
 
-    gateways: list[Replica] = list(running(home))
-    if gateways:
-        return gateways
-    return [EngineReplica(real(deployment).engine())]
+    return found(home, real(deployment).engine)
 
 
 def status(json: Json = False) -> None:
@@ -59,7 +35,7 @@ def status(json: Json = False) -> None:
     now = champion.current(ledger)
     version = versions.load(home, now)
     ends = [one for one in ledger if one.kind == "end"][-5:]
-    asked = approval.requests(ledger)
+    waiting, stale = approval.waiting(ledger, SystemClock().now()), stale_ones(ledger)
     served = champion.moves(ledger)
     gateways = [one.url for one in running(home)]
     if json:
@@ -68,7 +44,8 @@ def status(json: Json = False) -> None:
                 "champion": now,
                 "since": served[-1].at,
                 "version": version.model_dump(mode="json"),
-                "waiting": [one.verdict for one in asked if one.decision is None],
+                "waiting": [one.verdict for one in waiting],
+                "stale": [one.verdict for one in stale],
                 "nights": [{"night": one.night, **one.body} for one in ends],
                 "gateways": gateways,
             }
@@ -78,43 +55,12 @@ def status(json: Json = False) -> None:
     line(f"adapters   {', '.join(version.adapters.values()) or 'none: the bare base'}")
     line(f"harness    {version.harness[:12]}")
     line(f"gateways   {', '.join(gateways) or 'none running'}")
-    for one in asked:
-        if one.decision is None:
-            line(
-                f"waiting    verdict {one.verdict[:8]} of night {one.night}, until {one.expires.isoformat()}"
-            )
+    for one in waiting:
+        line(f"waiting    verdict {one.verdict[:8]} of {subject(one)}, until {one.expires.isoformat()}")
+    for one in stale:
+        line(f"stale      verdict {one.verdict[:8]} of {subject(one)}: `rsi rebase {one.verdict[:8]}` gates it again")
     for record in ends:
         line(f"night      {record.night}: {record.body['reason']}")
-
-
-def approve(
-    verdict: VerdictArgument = None,
-    approver: Annotated[str, typer.Option(prompt="Your name", help="Who answers.")] = "",
-    reason: Annotated[str, typer.Option(prompt="Reason", help="Why.")] = "",
-    evidence: Annotated[
-        str, typer.Option(prompt="First 8 digits of the evidence digest", help="Typed from the card.")
-    ] = "",
-    reject: Annotated[bool, typer.Option("--reject", help="Say no.")] = False,
-    json: Json = False,
-) -> None:
-    """Answer a request; a Prefect run that waits for its form goes on with this answer."""
-    from rsi.registry.waiting import resume
-
-    home = Home.find()
-    deployment = Deployment.read(home.deployment_file)
-    name = _verdict(home, verdict)
-    decision = Decision.REJECT if reject else Decision.APPROVE
-    said = Approval(verdict=name, decision=decision, approver=approver, reason=reason, via="command")
-    record = approval.answer(home, SystemClock(), deployment, said, evidence)
-    run = resume(home, said)
-    if json:
-        as_json({"verdict": name, "decision": decision.value, "record": record.seq, "resumed": run})
-        return
-    line(f"{decision.value} of verdict {name[:8]} by {record.body['approver']} is ledger record {record.seq}")
-    if run:
-        line(f"the waiting run {run} goes on")
-    elif decision is Decision.APPROVE:
-        line("no run waits for it; next: `rsi promote`")
 
 
 def promote(
@@ -135,7 +81,7 @@ def promote(
             raise ContractError("no verdict is approved; answer one with `rsi approve`")
         name = Digest(last.input)
     else:
-        name = _verdict(home, verdict)
+        name = meant(home, verdict)
     record = put(home, clock, name, replicas(home, deployment), real(deployment).base().folder)
     _snapshot(home)
     if json:

@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 from rsi.discover.hypotheses import HYPOTHESES
 from rsi.discover.hypotheses.variant import built, request
+from rsi.expansion import Research
 from rsi.ids import canonical, digest
 from rsi.ports import Clock
 from rsi.records import Origin, Record, Task
-from rsi.settings import Research
 from rsi.store.files import write_whole
 from rsi.store.journal import Journal
 from rsi.tasks.attempt import Asked, Attempts

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from rsi.discover.role import role_of
 from rsi.records import FailureMode
 
 TOOL_KINDS = (
@@ -28,6 +29,8 @@ class Aim(NamedTuple):
     routed: str = ""
     """Of a route: the role that was taken, or `none`."""
     examples: tuple[str, ...] = ()
+    role: str = ""
+    """The role that would have to do better; empty for a mode of routing, and where no trace says who answered."""
 
 
 def aims(modes: Iterable[FailureMode]) -> tuple[Aim, ...]:
@@ -66,11 +69,12 @@ def of_tools(found: Iterable[Aim]) -> Iterator[Aim]:
 def _aim(mode: FailureMode) -> Aim:
     # A topic that a person split off is named behind the signature it came from.
     kind, _, rest = mode.signature.partition("#")[0].partition(":")
+    role = role_of(mode, "")
     if kind == "route":
         expected, _, routed = rest.partition("->")
-        return Aim(mode.mode_id, kind, expected=expected, routed=routed, examples=mode.examples)
+        return Aim(mode.mode_id, kind, expected=expected, routed=routed, examples=mode.examples, role=role)
     if kind in TOOL_KINDS:
         tool, _, detail = rest.partition(":")
         argument = detail if kind == TOOL_KINDS[0] else ""
-        return Aim(mode.mode_id, kind, tool, argument, examples=mode.examples)
-    return Aim(mode.mode_id, kind, examples=mode.examples)
+        return Aim(mode.mode_id, kind, tool, argument, examples=mode.examples, role=role)
+    return Aim(mode.mode_id, kind, examples=mode.examples, role=role)

@@ -52,7 +52,10 @@ class Asking:
         attempts = Attempts(
             self._engine, self._policy, self._journal("attempts"), rules.calls, verifiers=self._verifiers
         )
-        unknown = sorted((one for one in tasks if not one.samples), key=lambda one: one.task_id)
+        # An episode is measured where it is trained on: there it is played.
+        unknown = sorted(
+            (one for one in tasks if not one.samples and not one.world), key=lambda one: one.task_id
+        )
         random.Random(f"difficulty:{rules.seed}").shuffle(unknown)
         # Those that a mode is about first: what works already is measured with what is left.
         unknown.sort(key=lambda one: one.mode_id is None)

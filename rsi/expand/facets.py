@@ -1,14 +1,16 @@
 """What tasks differ in: the tools, types and value classes of its answer, and language and length of its request."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rsi.expand.tools import json_type
 from rsi.records import Facets, Task
 from rsi.tasks.calls import calls_of
 from rsi.tasks.language import language
 from rsi.tasks.prompt import TOOL
-from rsi.verifiers.calls import Json
+from rsi.tasks.worlds import HOP as WORLD
+from rsi.tasks.worlds import world_of
+from rsi.verifiers.calls import Call, Json
 
 SHORT, MEDIUM = 12, 40
 """Words up to which a request is short, and medium."""
@@ -28,7 +30,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
 def facets(task: Task) -> Facets:
     """The facets of a task."""
     request = next((one.content for one in reversed(task.messages) if one.role == "user"), "")
-    calls = calls_of(task.expected) if task.hop == TOOL else ()
+    calls = _calls(task)
     values = [value for call in calls for value in call.arguments.values()]
     return Facets(
         tools=_sorted(call.name for call in calls),
@@ -37,6 +39,13 @@ def facets(task: Task) -> Facets:
         language=language(request),
         length=length(request),
     )
+
+
+def _calls(task: Task) -> Sequence[Call]:
+    """The calls that answer it: of an episode, those that solve it."""
+    if task.hop == WORLD:
+        return [Call(one.name, dict(one.arguments)) for one in world_of(task).oracle]
+    return calls_of(task.expected) if task.hop == TOOL else ()
 
 
 def value_class(value: Json) -> str:

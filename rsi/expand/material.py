@@ -7,8 +7,8 @@ from rsi.expand.aims import Aim
 from rsi.expand.coverage import Spot
 from rsi.expand.runs import Corrected, Run
 from rsi.expand.tools import Tool
+from rsi.expansion import Expand
 from rsi.records import Task
-from rsi.settings import Expand
 
 
 @dataclass(frozen=True)

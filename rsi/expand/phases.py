@@ -1,6 +1,7 @@
 """The phases of an expansion: what traces say, what rules make of it, what a model is asked for.
 
-*retry* asks the failed requests again, whose answer the traces tell; *sweep* fills the grid with what rules make of
+*retry* asks the failed requests again, whose answer the traces tell; *world* asks for episodes in the worlds of the
+roles that have one, as many as the deployment says; *sweep* fills the grid with what rules make of
 tool schemas and templates; *targeted* goes to the cells that are still empty with AutoResearch and a generator. In the
 last two, proposals are made for empty cells, round by round, until a round fills fewer than `gain` cells a proposal, or
 the budget of proposals ends. What each source was worth (proposals, what passed, cells filled by then) is one line of
@@ -14,7 +15,7 @@ from enum import StrEnum
 from rsi.expand.coverage import Dimension, Spot, filled
 from rsi.expand.facets import facets
 from rsi.expand.material import Material, Want
-from rsi.expand.propose import GIVEN, SWEEP, TARGETED, Proposer
+from rsi.expand.propose import GIVEN, PLAYED, SWEEP, TARGETED, Proposer
 from rsi.records import Phase, Task
 from rsi.tasks.duplicates import asked
 
@@ -26,6 +27,7 @@ class Name(StrEnum):
     """The phases, in order."""
 
     RETRY = "retry"
+    WORLD = "world"
     SWEEP = "sweep"
     TARGETED = "targeted"
 
@@ -56,9 +58,10 @@ class Growing:
         return tuple(sorted(left, key=lambda spot: (rank[spot.mode_id], spot)))
 
     def given(self) -> None:
-        """The first phase: everything that traces say."""
-        for source, proposer in GIVEN.items():
-            self._add(Name.RETRY, source, proposer(self.material, self._want(0, 0)))
+        """The first two phases: everything that traces say, and episodes in worlds."""
+        for name, proposers in ((Name.RETRY, GIVEN), (Name.WORLD, PLAYED)):
+            for source, proposer in proposers.items():
+                self._add(name, source, proposer(self.material, self._want(0, 0)))
 
     def made_up(self) -> None:
         """The other two, within the deployment's budget of proposals."""

@@ -91,7 +91,8 @@ def _asked(night: Night, grown: Grown) -> list[tuple[str, str, int, float]]:
     deployment = night.context.deployment
     rules, research = deployment.expand, deployment.research
     found = []
-    unknown = sorted(grown.tasks[: grown.new], key=lambda one: one.mode_id is None)
+    asked = [one for one in grown.tasks[: grown.new] if not one.world]
+    unknown = sorted(asked, key=lambda one: one.mode_id is None)
     found += _paid("difficulty", night, unknown, rules.samples, rules.calls)
     if research.calls:
         probes = [

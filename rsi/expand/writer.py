@@ -5,9 +5,9 @@ from functools import cached_property
 import orjson
 
 from rsi.engine.openai import OpenAIEngine, endpoint
+from rsi.expansion import Generator
 from rsi.ids import digest
 from rsi.records import ChatMessage
-from rsi.settings import Generator
 from rsi.store.journal import Journal
 
 

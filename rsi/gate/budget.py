@@ -2,8 +2,9 @@
 
 A question is a registration: contract, items, champion and candidate. It is a record in the ledger before the first
 item is asked, once for every time it is begun, so that a crash cannot hide one. Begun again it is the same question,
-at the same level; how often that may happen is bounded too. Counted is by the target suite's digest: another contract
-on the same items shares their account.
+at the same level; how often that may happen is bounded too. What questions share an account
+`Registration.same_account` says: those to the same items, whatever contract puts them, and where items are fresh all to
+one suite, whatever version it is in.
 """
 
 from collections.abc import Collection, Sequence
@@ -128,11 +129,12 @@ def allowance(records: Sequence[LedgerRecord], contract: Contract, registration:
         RefusedError: the budget of the items is spent, or the question was begun too often.
         ContractError: items that must be fresh were asked before.
     """
+    fresh = contract.budget is not None and contract.budget.items is Items.FRESH
     begun = [
         (one.seq, ask)
         for one in records
         if one.kind == "ask"
-        and (ask := Ask.model_validate(one.body)).registration.target == registration.target
+        and (ask := Ask.model_validate(one.body)).registration.same_account(registration, fresh=fresh)
     ]
     first = next((seq for seq, ask in begun if ask.registration == registration), len(records) + 1)
     earlier = {ask.registration.digest: ask for seq, ask in begun if seq < first}

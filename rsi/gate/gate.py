@@ -1,8 +1,8 @@
 """The stage: load the contract and its suites, evaluate, judge, and keep the verdict with its evidence.
 
 A verdict is a folder ``verdicts/<digest>/`` with ``verdict.json``, ``scorecard.json`` (answers to held-out
-items: read by the gate alone), ``certificate.json`` (counts, cost and digests), ``card.md`` and ``report.html``
-(counts only). Made whole or not at all; the same inputs give the same folder.
+items: read by the gate alone), ``certificate.json`` (counts, cost and digests), ``brief.md``, ``card.md`` and
+``report.html`` (counts only). Made whole or not at all; the same inputs give the same folder.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rsi import assets, faults
 from rsi.errors import ContractError, IntegrityError
-from rsi.gate import order
+from rsi.gate import lock, order
 from rsi.gate.baseline import baseline
 from rsi.gate.bench import unspoken
 from rsi.gate.budget import Account, Unrecorded
@@ -23,6 +23,7 @@ from rsi.gate.evaluate import evaluate
 from rsi.gate.noise import measure
 from rsi.gate.ready import nothing, ready
 from rsi.gate.scorecard import Scorecard, summary
+from rsi.gate.spent import spent
 from rsi.gate.suites import Resolve, Suite, load
 from rsi.gate.verdict import judge, whole
 from rsi.harness.hcp import Harness
@@ -31,8 +32,9 @@ from rsi.ports import Dialogue, Engine, Progress, silent
 from rsi.questions import Certificate
 from rsi.records import BankManifest, Judgement, Modes, Record, Verdict, Version
 from rsi.registry import approval
+from rsi.report.brief import brief
 from rsi.report.card import card
-from rsi.report.evidence import Baseline, Evidence, MetricsRow
+from rsi.report.evidence import Baseline, Evidence, Example, MetricsRow
 from rsi.report.page import page
 from rsi.settings import Home, contracts_dir
 from rsi.store.files import publish_folder
@@ -51,6 +53,8 @@ class Story:
     """The role that each of them was to be sent to."""
     metrics: tuple[MetricsRow, ...] = ()
     """Rows of the training job's metrics, in the order of their steps."""
+    examples: tuple[Example, ...] = ()
+    """Requests of the dev side that both versions answered."""
 
 
 def gate(
@@ -85,8 +89,8 @@ def gate(
     Raises:
         ContractError: the contract or a suite cannot be read, the candidate is the champion or changes more than
             one role, or the engine lacks what a version needs.
-        IntegrityError: a suite is not the one that the contract pins.
-        RefusedError: the budget of the target's items is spent.
+        IntegrityError: a suite is not the one that the contract pins, or the contract not what was approved.
+        RefusedError: the budget of the target's items is spent, or nobody approved the contract.
         TransientError: the engine answered nothing at all.
     """
     story, account = story or Story(), account or Unrecorded()
@@ -138,6 +142,8 @@ def gate(
         bank=story.bank,
         metrics=story.metrics,
         labels={named: word for word, named in after.labels.items()},
+        examples=story.examples,
+        spent=spent(scorecard),
     )
     faults.point("gate.before_verdict")
     publish_folder(
@@ -153,6 +159,7 @@ def _read(
 ) -> tuple[Contract, dict[str, Suite]]:
     """A contract and its suites, which fit each other and the anchor."""
     contract = read(name, root)
+    lock.check(root, contract)
     suites = {suite: load(suite, pin, root, resolve) for suite, pin in contract.pins.items()}
     _check_anchor(contract, anchor)
     order.check(contract, suites)
@@ -203,5 +210,6 @@ def _fill(folder: Path, scorecard: Scorecard, evidence: Evidence, certificate: C
     }
     for name, record in records.items():
         (folder / name).write_bytes(canonical(record.model_dump(mode="json")))
+    (folder / "brief.md").write_text(brief(evidence, certificate), encoding="utf-8")
     (folder / "card.md").write_text(card(evidence), encoding="utf-8")
     (folder / "report.html").write_text(page(evidence), encoding="utf-8")

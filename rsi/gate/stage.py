@@ -1,5 +1,6 @@
 """Gate: the night's candidate into a verdict."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from rsi.errors import RefusedError
 from rsi.gate.budget import Books
 from rsi.gate.contract import read
 from rsi.gate.difference import changed_role
+from rsi.gate.examples import examples
 from rsi.gate.gate import Story, gate
 from rsi.harness import hcp
 from rsi.ids import Digest
@@ -54,7 +56,7 @@ def judge(context: Context, candidate: Digest) -> Digest:
         engine,
         lambda name: hcp.load(home.harnesses, name),
         night=context.start.night,
-        story=_story(context, after),
+        story=replace(_story(context, after), examples=examples(context, before, after, engine)),
         anchor=anchor,
         account=Books(home, world.clock, context.start.night),
         progress=world.progress,
@@ -82,7 +84,7 @@ def _story(context: Context, candidate: Version) -> Story:
     modes = (
         Modes.parse((home.modes / f"{made['discover']}.json").read_bytes()) if "discover" in made else None
     )
-    if "expand" not in made or made.get("update") != candidate.digest:
+    if "expand" not in made or not _trained(home, made.get("update"), candidate):
         return Story(modes=modes)
     tasks = [one for one in bank.load(home, made["expand"]) if one.hop == "route"]
     return Story(
@@ -92,6 +94,16 @@ def _story(context: Context, candidate: Version) -> Story:
         roles=tuple(one.expected for one in tasks),
         metrics=_metrics(home, candidate),
     )
+
+
+def _trained(home: Home, made: str | None, candidate: Version) -> bool:
+    """Whether a candidate is what a night made, or has its new adapter on another champion."""
+    if made is None or made == candidate.digest:
+        return made is not None
+    first = versions.load(home, made)
+    before = versions.load(home, str(first.parent))
+    new = [role for role in first.adapters if first.adapters[role] != before.adapters.get(role)]
+    return bool(new) and all(candidate.adapters.get(role) == first.adapters[role] for role in new)
 
 
 def _metrics(home: Home, candidate: Version) -> tuple[dict[str, float], ...]:

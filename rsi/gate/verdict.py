@@ -71,6 +71,7 @@ def judge(
         scorecard=scorecard.digest,
         judgement=whole(clauses),
         clauses=tuple(clauses),
+        rule=contract.approval,
     )
 
 

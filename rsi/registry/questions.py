@@ -4,7 +4,6 @@ Read from the ledger alone: a record of a question repeats the bounds of its con
 where contracts are kept to check them.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rsi.questions import Ask, Certificate
@@ -17,47 +16,52 @@ def broken(records: Sequence[LedgerRecord]) -> Iterator[str]:
     certificates = [
         (one.seq, Certificate.model_validate(one.body)) for one in records if one.kind == "verdict"
     ]
-    for target in dict.fromkeys(ask.registration.target for _, ask in asks):
-        yield from _account(
-            [(seq, ask) for seq, ask in asks if ask.registration.target == target], certificates
-        )
+    for place, (seq, ask) in enumerate(asks):
+        yield from _over(seq, ask, _account(ask, [one for _, one in asks[:place]]), certificates)
     yield from _unasked(asks, certificates)
 
 
-def _account(
-    asks: Sequence[tuple[int, Ask]], certificates: Sequence[tuple[int, Certificate]]
+def _account(ask: Ask, before: Sequence[Ask]) -> Sequence[Ask]:
+    """The questions before this one that were paid for from the same budget."""
+    fresh = ask.bounds is not None and ask.bounds.accepts is None
+    return [one for one in before if ask.registration.same_account(one.registration, fresh=fresh)]
+
+
+def _over(
+    seq: int, ask: Ask, account: Sequence[Ask], certificates: Sequence[tuple[int, Certificate]]
 ) -> Iterator[str]:
-    """One suite's questions, each held to the bounds that its own record repeats."""
-    starts: Counter[str] = Counter()
+    """One question, held to the bounds that its own record repeats."""
+    name, where = ask.registration.digest, f"ledger record {seq} (ask)"
     first: dict[str, Ask] = {}
-    passes = [
-        (seq, one.registration) for seq, one in certificates if one.judgement is Judgement.PASS and one.n
-    ]
-    for seq, ask in asks:
-        name, where = ask.registration.digest, f"ledger record {seq} (ask)"
-        starts[name] += 1
-        first.setdefault(name, ask)
-        earlier = [one for known, one in first.items() if known != name or starts[name] == 1]
-        if (number := list(first).index(name) + 1) != ask.allowance.question or starts[
-            name
-        ] != ask.allowance.start:
-            yield (
-                f"{where} says question {ask.allowance.question}, start {ask.allowance.start}; "
-                f"it is question {number}, start {starts[name]}"
-            )
-        if (bounds := ask.bounds) is None:
-            if any(one.bounds for one in earlier):
-                yield f"{where}: asked without a budget, where questions before it had one"
-            continue
-        passed = {one for at, one in passes if at < seq and one in first and one != name}
-        if number > bounds.questions:
-            yield f"{where}: question {number} to items that may be asked {bounds.questions} times"
-        if starts[name] > bounds.starts:
-            yield f"{where}: begun {starts[name]} times, {bounds.starts} are allowed"
-        if starts[name] == 1 and bounds.accepts is not None and len(passed) >= bounds.accepts:
-            yield f"{where}: the items were retired, {len(passed)} candidates had passed"
-        if starts[name] == 1 and sum(one.allowance.alpha for one in earlier) > bounds.alpha * (1 + 1e-9):
-            yield f"{where}: the questions to these items spend more than alpha {bounds.alpha}"
+    for one in (*account, ask):
+        first.setdefault(one.registration.digest, one)
+    start = 1 + sum(one.registration.digest == name for one in account)
+    number = list(first).index(name) + 1
+    earlier = [one for known, one in first.items() if known != name]
+    if (number, start) != (ask.allowance.question, ask.allowance.start):
+        yield (
+            f"{where} says question {ask.allowance.question}, start {ask.allowance.start}; "
+            f"it is question {number}, start {start}"
+        )
+    if (bounds := ask.bounds) is None:
+        if any(one.bounds for one in earlier):
+            yield f"{where}: asked without a budget, where questions before it had one"
+        return
+    if number > bounds.questions:
+        yield f"{where}: question {number} to items that may be asked {bounds.questions} times"
+    if start > bounds.starts:
+        yield f"{where}: begun {start} times, {bounds.starts} are allowed"
+    if start > 1:
+        return
+    passed = {
+        one.registration
+        for at, one in certificates
+        if at < seq and one.judgement is Judgement.PASS and one.n and one.registration in first
+    }
+    if bounds.accepts is not None and len(passed - {name}) >= bounds.accepts:
+        yield f"{where}: the items were retired, {len(passed)} candidates had passed"
+    if sum(one.allowance.alpha for one in first.values()) > bounds.alpha * (1 + 1e-9):
+        yield f"{where}: the questions to these items spend more than alpha {bounds.alpha}"
 
 
 def _unasked(

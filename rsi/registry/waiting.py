@@ -1,11 +1,13 @@
 """The suspended Prefect run that waits for an answer, reached over Prefect's HTTP API.
 
-`rsi approve` writes the approval itself; this only wakes the run that would otherwise go on waiting for its form.
+`rsi approve` writes the approval itself; this only wakes the run that would otherwise go on waiting for its form, or
+ends one whose question nobody can answer any more.
 """
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import httpx
 import orjson
@@ -14,6 +16,12 @@ from rsi.errors import TransientError
 from rsi.records import Approval
 from rsi.registry.approval import PREFIX
 from rsi.settings import Home
+
+
+class _Run(NamedTuple):
+    id: str
+    name: str
+    verdict: str
 
 
 def api_url(home: Home) -> str | None:
@@ -68,30 +76,57 @@ def resume(home: Home, said: Approval) -> str | None:
     url = api_url(home)
     if url is None:
         return None
-    wanted = {
-        "flow_runs": {
-            "idempotency_key": {"any_": [f"promote:{said.verdict}"]},
-            "state": {"name": {"any_": ["Suspended"]}},
-        }
-    }
     answer = {
         "run_input": {
             "decision": said.decision.value,
             "approver": said.approver,
             "reason": said.reason,
             "evidence": said.verdict[:PREFIX],
+            "signature": said.signature,
         }
     }
     try:
-        for run in ask(url, "POST", "/flow_runs/filter", wanted).raise_for_status().json():
-            if run.get("parameters", {}).get("home") != str(home.root):
-                continue
-            reply = ask(url, "POST", f"/flow_runs/{run['id']}/resume", answer).raise_for_status().json()
+        for run in _suspended(url, home, [said.verdict]):
+            reply = ask(url, "POST", f"/flow_runs/{run.id}/resume", answer).raise_for_status().json()
             if reply.get("status") == "ACCEPT":
-                return str(run["name"])
-            raise TransientError(f"Prefect refused to resume run {run['name']}: {reply.get('details')}")
+                return run.name
+            raise TransientError(f"Prefect refused to resume run {run.name}: {reply.get('details')}")
     except (httpx.HTTPStatusError, TransientError) as error:
         raise TransientError(
             f"{error}; the approval is in the ledger, run `rsi promote` when you like"
         ) from None
     return None
+
+
+def end(home: Home, over: Mapping[str, str]) -> list[str]:
+    """Cancel the runs that wait on these verdicts (verdict -> why nobody can answer); their names.
+
+    Raises:
+        TransientError: a server is configured but does not answer.
+    """
+    url = api_url(home)
+    if url is None or not over:
+        return []
+    ended = []
+    for run in _suspended(url, home, list(over)):
+        state = {"state": {"type": "CANCELLED", "name": "Over", "message": over[run.verdict]}}
+        if ask(url, "POST", f"/flow_runs/{run.id}/set_state", state).is_success:
+            ended.append(run.name)
+    return ended
+
+
+def _suspended(url: str, home: Home, verdicts: Sequence[str]) -> list[_Run]:
+    """Runs of this home that wait on one of these verdicts."""
+    wanted = {
+        "flow_runs": {
+            "idempotency_key": {"any_": [f"promote:{one}" for one in verdicts]},
+            "state": {"name": {"any_": ["Suspended"]}},
+        }
+    }
+    found = ask(url, "POST", "/flow_runs/filter", wanted).raise_for_status().json()
+    runs = [
+        _Run(str(run["id"]), str(run["name"]), str(run["parameters"].get("verdict")))
+        for run in found
+        if run.get("parameters", {}).get("home") == str(home.root)
+    ]
+    return [run for run in runs if run.verdict in verdicts]

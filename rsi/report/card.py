@@ -28,29 +28,29 @@ def card(evidence: Evidence) -> str:
     changed = f"role {verdict.role}" if verdict.role else "harness only"
     parts = [
         f"# {SIGN[verdict.judgement]} Gate: {verdict.judgement.value}",
-        f"**{_in(headline(evidence))}** {_in(meaning(verdict))}",
-        f"Night {_in(verdict.night)}, {_in(changed)}, candidate `{_code(short(verdict.candidate))}` against "
-        f"champion `{_code(short(verdict.champion))}`, contract {_in(verdict.contract)}.",
+        f"**{inline(headline(evidence))}** {inline(meaning(verdict))}",
+        f"Night {inline(verdict.night)}, {inline(changed)}, candidate `{_code(short(verdict.candidate))}` against "
+        f"champion `{_code(short(verdict.champion))}`, contract {inline(verdict.contract)}.",
         "## What changed",
         _list(evidence.changes),
         "## Suites",
-        _table(suites_table(evidence)),
+        table(suites_table(evidence)),
         "## Clauses",
-        _table(_clauses(evidence)),
+        table(_clauses(evidence)),
     ]
     if target.by_label:
-        parts += ["## By label", _table(labels_table(evidence))]
-    parts += ["## By source and hardness", _table(groups_table((*target.by_source, *target.by_hardness)))]
+        parts += ["## By label", table(labels_table(evidence))]
+    parts += ["## By source and hardness", table(groups_table((*target.by_source, *target.by_hardness)))]
     if evidence.baseline:
-        parts.append(_in(baseline_line(evidence)))
-    parts += ["## How answers ended", _table(outcomes_table(evidence.tables))]
+        parts.append(inline(baseline_line(evidence)))
+    parts += ["## How answers ended", table(outcomes_table(evidence.tables))]
     if evidence.expected_fixed:
-        parts += ["## Failure modes expected fixed", _table(modes_table(evidence))]
+        parts += ["## Failure modes expected fixed", table(modes_table(evidence))]
     if evidence.tickets:
-        parts += ["## Tickets: failures that no training takes away", _table(tickets_table(evidence))]
+        parts += ["## Tickets: failures that no training takes away", table(tickets_table(evidence))]
     if evidence.bank:
         parts += ["## Bank", _list(bank_lines(evidence))]
-    rows = [f"- {_in(name)}: `{_code(value)}`" for name, value in evidence_rows(evidence)]
+    rows = [f"- {inline(name)}: `{_code(value)}`" for name, value in evidence_rows(evidence)]
     parts += ["## Evidence", "\n".join(rows)]
     return "\n\n".join(parts) + "\n"
 
@@ -63,24 +63,26 @@ def _clauses(evidence: Evidence) -> Table:
     return Table(("Clause", "Judgement", "Measured, and needed"), tuple(rows), numbers=3)
 
 
-def _table(table: Table) -> str:
-    rule = ["---" if at < table.numbers else "---:" for at in range(len(table.head))]
-    rows = [table.head, *table.rows]
+def table(shown: Table) -> str:
+    """A table in Markdown, every cell inert."""
+    rule = ["---" if at < shown.numbers else "---:" for at in range(len(shown.head))]
+    rows = [shown.head, *shown.rows]
     lines = ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows]
     lines.insert(1, "| " + " | ".join(rule) + " |")
     return "\n".join(lines)
 
 
 def _list(lines: tuple[str, ...]) -> str:
-    return "\n".join(f"- {_in(line)}" for line in lines) or "- nothing recorded"
+    return "\n".join(f"- {inline(line)}" for line in lines) or "- nothing recorded"
 
 
 def _cell(text: str) -> str:
     sign = next((sign for sign in SIGN.values() if text.startswith(sign)), "")
-    return sign + (" " if sign else "") + _in(text.removeprefix(sign).strip())
+    return sign + (" " if sign else "") + inline(text.removeprefix(sign).strip())
 
 
-def _in(text: str) -> str:
+def inline(text: str) -> str:
+    """Outside text in a line of Markdown, inert."""
     return inert_markdown(text)
 
 

@@ -1,6 +1,7 @@
 """What a card and a report are made from: the verdict, counts by suite, and what led to the candidate.
 
-Counts only. No text, answer or id of a held-out item has a field here, so none can reach a page.
+Counts only. No text, answer or id of a held-out item has a field here, so none can reach a page; examples are of traces
+that lie on the dev side of the split.
 """
 
 from collections.abc import Mapping
@@ -38,6 +39,17 @@ class Baseline(NamedTuple):
     texts: int
     """It was trained on so many."""
     by_label: dict[str, float]
+
+
+class Example(NamedTuple):
+    """A request of the dev side, answered by both versions."""
+
+    request: str
+    expected: str
+    """The role that is right."""
+    before: str
+    """The role that the champion chose."""
+    after: str
 
 
 @dataclass(frozen=True)
@@ -85,6 +97,10 @@ class Evidence:
     metrics: tuple[MetricsRow, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     """Role -> the word the router says for it."""
+    examples: tuple[Example, ...] = ()
+    """Losses first."""
+    spent: str = ""
+    """What an answer takes, before and after, in words; empty where nobody measured."""
 
     @property
     def target(self) -> SuiteTable:

@@ -251,7 +251,7 @@ comment on column refusals.traces is 'trace_uid of the traces it was made from.'
 comment on table ledger is 'A copy of the ledger file: one row a record, append-only, each naming the digest of the one before.';
 comment on column ledger.seq is 'Number of the record, from 1.';
 comment on column ledger.recorded_at is 'When, UTC.';
-comment on column ledger.kind is 'genesis, night, stage, ask, verdict, request, approval, refusal, promotion, rollback, overrule, deletion or end.';
+comment on column ledger.kind is 'genesis, night, stage, mode, role, ask, verdict, request, approval, refusal, rebase, promotion, rollback, watch, overrule, deletion, contract, audit or end.';
 comment on column ledger.night is 'The night it belongs to; null outside of nights.';
 comment on column ledger.stage is 'discover, expand, update or gate; null for other kinds.';
 comment on column ledger.input is 'Digest of what it is about or was made from; null if nothing.';

@@ -4,7 +4,7 @@ Who gave a task is the user (else the conversation, else the trace alone) of eac
 a trace its `source`: a generator, a template, a document. With n tasks, but no more than the bank takes, a giver may
 stand behind `share` of n, or twice an even share where there are few givers, or `LEAST`, whichever is most. A task
 that several people gave is refused only when each of them has had their share, so that one busy user takes nothing
-from the others.
+from the others. An episode in a world is nobody's: its generator makes it, whatever traces gave the reason.
 
 What this bounds: one hostile user with 1% of the traces, or 50%, holds no more than the cap, also where all of it is
 one rare failure mode that coverage would favour. What it cannot see: one person with many accounts.
@@ -56,7 +56,8 @@ def cap(tasks: Sequence[Task], by_trace: Mapping[str, str], caps: Caps) -> Cappe
         by_trace: trace -> its giver; a trace that is not in it stands for itself.
         caps: how much.
     """
-    ordered = sorted(tasks, key=lambda one: one.task_id)
+    worlds = [one for one in tasks if one.world]
+    ordered = sorted((one for one in tasks if not one.world), key=lambda one: one.task_id)
     behind = [givers(one, by_trace) for one in ordered]
     known = {name for names in behind for name in names}
     size = min(len(ordered), caps.most)
@@ -66,7 +67,7 @@ def cap(tasks: Sequence[Task], by_trace: Mapping[str, str], caps: Caps) -> Cappe
         for name in known
     }
     counts: Counter[str] = Counter()
-    kept, over = list[Task](), list[tuple[Task, str]]()
+    kept, over = worlds, list[tuple[Task, str]]()
     for one, names in zip(ordered, behind, strict=True):
         if all(counts[name] >= limits[name] for name in names):
             over.append(
@@ -75,4 +76,4 @@ def cap(tasks: Sequence[Task], by_trace: Mapping[str, str], caps: Caps) -> Cappe
         else:
             counts.update(names)
             kept.append(one)
-    return Capped(tuple(kept), tuple(over))
+    return Capped(tuple(sorted(kept, key=lambda one: one.task_id)), tuple(over))

@@ -21,13 +21,20 @@ def replayed(new: Sequence[Task], old: Sequence[Task], share: float, seed: int) 
 
 
 def capped(tasks: Sequence[Task], share: float) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
-    """The tasks with no more made-up ones than `share` of the whole, the first of them kept; and those that went."""
-    made_up = sum(bool(one.generator) for one in tasks)
-    told = len(tasks) - made_up
+    """The tasks with no more made-up ones than `share` of the whole, the first of them kept; and those that went.
+
+    Episodes in worlds count on neither side: nobody but a world's generator could ask them.
+    """
+    made_up = sum(_made_up(one) for one in tasks)
+    told = sum(not one.generator for one in tasks)
     most = made_up if share >= 1 else min(made_up, int(share * told / (1 - share)))
     kept, gone = list[Task](), list[Task]()
     seen = 0
     for one in tasks:
-        seen += bool(one.generator)
-        (gone if one.generator and seen > most else kept).append(one)
+        seen += _made_up(one)
+        (gone if _made_up(one) and seen > most else kept).append(one)
     return tuple(kept), tuple(gone)
+
+
+def _made_up(task: Task) -> bool:
+    return bool(task.generator) and not task.world

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from rsi.errors import BusyError, TransientError
+from rsi.errors import BusyError, RsiError
 from rsi.update.depot import CLAIM, Depot
 
 EVERY_S = 15.0
@@ -43,11 +43,15 @@ class Claim:
             raise BusyError(f"{self.depot.url} was taken over by {self.lost}; nothing more was written")
 
     def beat(self) -> None:
-        """Say that the holder lives, or find out that another one does."""
-        with suppress(TransientError):
+        """Say that the holder lives, or find out that another one does.
+
+        A beat that fails, whatever for, is one that is missed: the next may come through.
+        """
+        with suppress(RsiError):
             said = self.depot.read(CLAIM)
-            if said is not None and orjson.loads(said)["token"] != self.token:
-                self.lost = str(orjson.loads(said)["holder"])
+            token, holder = _said_by(said)
+            if said is not None and token != self.token:
+                self.lost = holder
                 return
             self.beats += 1
             self.depot.write(CLAIM, self._said())
@@ -85,7 +89,7 @@ def claim(depot: Depot, every_s: float = EVERY_S) -> Iterator[Claim]:
         thread.join()
         if held.lost is None:
             # One that cannot be taken away now stands still, and is taken over.
-            with suppress(TransientError):
+            with suppress(RsiError):
                 depot.remove(CLAIM)
 
 
@@ -98,6 +102,15 @@ def _watch(depot: Depot, every_s: float) -> None:
         time.sleep(every_s / 2)
         now = depot.read(CLAIM)
         if now is not None and now != first:
-            raise BusyError(f"{depot.url} is worked on by {orjson.loads(now)['holder']}; nothing was done")
+            raise BusyError(f"{depot.url} is worked on by {_said_by(now)[1]}; nothing was done")
         first = now
     depot.remove(CLAIM)
+
+
+def _said_by(claim: bytes | None) -> tuple[str, str]:
+    """Token and name of a claim's holder; of a torn one nothing, and "somebody"."""
+    try:
+        told = orjson.loads(claim or b"")
+        return str(told["token"]), str(told["holder"])
+    except (ValueError, TypeError, KeyError):
+        return "", "somebody"

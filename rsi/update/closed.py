@@ -1,12 +1,10 @@
 """Rollouts over a closed set of answers: the policy's log-probs, the draw, and its rewards.
 
-What was tried on real requests (SmolLM2-135M, 8 prompts a step, rank 16): plain sampling rose from 17.5% to 50% in 30
-steps and then starved two of the four labels, whose answers were no longer drawn and so no longer rewarded. Three
-measures ended that. Batches hold every expected answer equally often (`rsi.update.job.batch`). Answers are drawn from a
-mixture of the policy with uniform exploration (`behaviour`). And what was drawn counts by rule TOPR of
-`rsi.update.correction`: weighting a rare right answer back by policy over behaviour would make it vanish, which is the
-very starvation that exploration is there to end; but not weighting a rare wrong one back pushes labels down that the
-policy never says: after 60 steps of such a run its ``metrics.jsonl`` had 0.03 nats of entropy at 69% right.
+Plain sampling starves labels: one that is no longer drawn is no longer rewarded. Three measures end that. Batches hold
+every expected answer equally often (`rsi.update.batches`). Answers are drawn from a mixture of the policy with uniform
+exploration (`behaviour`). And what was drawn counts by rule TOPR of `rsi.update.correction`: weighting a rare right
+answer back by policy over behaviour would make it vanish, which is the very starvation that exploration is there to
+end; but not weighting a rare wrong one back pushes labels down that the policy never says, until its entropy is gone.
 """
 
 from collections import Counter
@@ -18,15 +16,13 @@ from transformers import PreTrainedTokenizerBase
 
 from rsi.engine import chat
 from rsi.harness import hcp
-from rsi.harness.loop import DETAIL, within
 from rsi.ids import digest
 from rsi.ports import Prompt
-from rsi.records import NOBODYS, Outcome, OutcomeKind, Task
+from rsi.records import NOBODYS, Outcome, Task
 from rsi.settings import Update
-from rsi.update.practice import Groups, Rollout
+from rsi.update.practice import Groups, Rollout, verdict
 from rsi.update.prefix import Captured, capture, replay
 from rsi.update.scoring import Decoder
-from rsi.verifiers import verify
 
 Weigh = Callable[[Sequence[Sequence[int]]], Sequence[Sequence[float]]]
 """Prompts, as tokens -> log-probs of all labels by an actor elsewhere that has the policy's weights of now."""
@@ -156,17 +152,9 @@ class Labels:
         return [self._known[one.task_id] for one in tasks]
 
     def _of(self, task: Task) -> tuple[Outcome, ...]:
-        """By its verifier, which may take no longer than the rules say; labels are few, so each is asked once a job."""
-        roles = self._texts.harness.roles
-
-        def work() -> tuple[Outcome, ...]:
-            return tuple(verify(task.verifier, role, task.expected) for role in roles)
-
-        try:
-            return within(self._settings.guard.judge_seconds * len(roles), work)
-        except Exception as fault:  # whatever a verifier raises is its own fault, and this task's alone
-            outcome = Outcome(kind=OutcomeKind.ERROR, detail=f"{type(fault).__name__}: {fault}"[:DETAIL])
-            return (outcome,) * len(roles)
+        """By its verifier; labels are few, so each is asked once a job."""
+        seconds = self._settings.guard.judge_seconds
+        return tuple(verdict(task, role, seconds) for role in self._texts.harness.roles)
 
     def _facts(self, tasks: Sequence[Task], scores: torch.Tensor) -> dict[str, float]:
         chances = scores.exp()

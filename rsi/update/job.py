@@ -77,11 +77,13 @@ class Reason(StrEnum):
     """Loss, gradient or log-probs were no longer numbers."""
     STALLED = "stalled"
     """Nothing moved."""
+    BROUGHT = "brought"
+    """Its adapter was trained elsewhere (`rsi.update.brought`)."""
 
     @property
     def well(self) -> bool:
         """Whether what the job has become may be kept."""
-        return self in (Reason.STEPS, Reason.SECONDS, Reason.TOKENS, Reason.MONEY, Reason.CLOCK)
+        return self in (Reason.STEPS, Reason.SECONDS, Reason.TOKENS, Reason.MONEY, Reason.CLOCK, Reason.BROUGHT)
 
 
 class Done(Record):

@@ -9,7 +9,9 @@ from typing import NamedTuple, Protocol
 
 import torch
 
-from rsi.records import OutcomeKind, Task
+from rsi.harness.loop import DETAIL, within
+from rsi.records import Outcome, OutcomeKind, Task
+from rsi.verifiers import verify
 
 
 class Groups(NamedTuple):
@@ -52,6 +54,14 @@ class Rollout(NamedTuple):
     outcome: OutcomeKind
     stop: str
     """Why it ended: a value of `rsi.harness.episode.Stop`, or `label`."""
+
+
+def verdict(task: Task, said: str, seconds: float) -> Outcome:
+    """What a task's verifier says of an answer; an error where it raises, or takes longer than `seconds`."""
+    try:
+        return within(seconds, lambda: verify(task.verifier, said, task.expected))
+    except Exception as fault:  # whatever a verifier raises is its own fault, and this answer's alone
+        return Outcome(kind=OutcomeKind.ERROR, detail=f"{type(fault).__name__}: {fault}"[:DETAIL])
 
 
 class Drawn(Protocol):

@@ -58,9 +58,13 @@ def work_at(url: str, base: str | None, progress: Progress, every_s: float = EVE
             _clear(place)
             place.mkdir(parents=True)
             depots.fetch(depot, place)
-        end = work(place, model, Mirror(depot, place, mine, progress))
-        mine.check()
-        depots.deliver(depot, place, end)
+
+        def deliver(end: Done) -> None:
+            mine.check()
+            depots.deliver(depot, place, end)
+
+        end = work(place, model, Mirror(depot, place, mine, progress), stalled=deliver)
+        deliver(end)
         _clear(place)
     return end
 

@@ -20,9 +20,9 @@ from rsi.records import OutcomeKind, Task
 from rsi.settings import Update
 from rsi.tasks.prompt import ROUTE
 from rsi.update.job import SHOWN, Job
-from rsi.update.practice import Drawn, Practice, Rollout
+from rsi.update.practice import Around, Drawn, Practice, Rollout
+from rsi.update.sampled import Sampled
 from rsi.update.scoring import Decoder
-from rsi.update.worlds import DrawnEpisodes, Rolled, shown_groups
 
 SOLVED = 1.0
 """Reward of a success."""
@@ -40,44 +40,25 @@ class Refused(StrEnum):
     """The same tokens as one before it."""
 
 
-class Shown:
+class Shown(Around):
     """A `Practice` whose examples are successes of earlier jobs."""
 
     def __init__(
         self, practice: Practice, model: Decoder, settings: Update, by_task: Mapping[str, Sequence[Rollout]]
     ) -> None:
         """`practice` draws as before; of each task at most as many successes are shown as a group is large."""
-        self._practice, self._model, self._settings, self._by_task = practice, model, settings, by_task
-
-    @property
-    def longest(self) -> int:
-        """As the practice says."""
-        return self._practice.longest
-
-    @property
-    def refills(self) -> int:
-        """As the practice says."""
-        return self._practice.refills
+        super().__init__(practice)
+        self._model, self._settings, self._by_task = model, settings, by_task
 
     def takes(self, task: Task) -> bool:
         """Whether there is a success of it."""
         return task.task_id in self._by_task
 
-    def draw(self, tasks: Sequence[Task], step: int, again: int = 0) -> Drawn:
-        """As the practice draws."""
-        return self._practice.draw(tasks, step, again)
-
     def show(self, tasks: Sequence[Task]) -> Drawn:
         """All of their successes."""
         most = self._settings.samples
-        rolled = [_rolled(one) for task in tasks for one in self._by_task[task.task_id][:most]]
-        return DrawnEpisodes(self._model, self._settings, tasks, (), rolled, shown_groups(rolled))
-
-
-def _rolled(one: Rollout) -> Rolled:
-    told = iter(one.logprobs)
-    logprobs = tuple(next(told) if mine else 0.0 for mine in one.sampled)
-    return Rolled(tuple(one.prompt), tuple(one.response), tuple(one.sampled), logprobs)
+        shown = [one for task in tasks for one in self._by_task[task.task_id][:most]]
+        return Sampled(self._model, shown, len(shown), whole_prompt=self._settings.whole_prompt)
 
 
 class Row(TypedDict):

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 TRAINED = (ROUTE, HOP, TOOL)
 """Hops of tasks that the trainer takes."""
+NIGHTLY = (ROUTE, HOP)
+"""Hops that a night trains by itself."""
 
 
 def update(context: Context, bank: Digest) -> Digest:
@@ -32,15 +34,17 @@ def update(context: Context, bank: Digest) -> Digest:
     home, champion = context.home, context.start.champion
     tasks = banks.load(home, bank)
     hops = Counter(one.hop for one in tasks)
-    if not hops[ROUTE]:
+    if not any(hops[one] for one in NIGHTLY):
         raise QuietError(
-            f"bank {bank[:12]} has no {ROUTE} task, which is all that a night trains; it keeps "
+            f"bank {bank[:12]} has no task of hop {' or '.join(NIGHTLY)}, which is what a night trains; it keeps "
             f"{', '.join(f'{count} of hop {hop}' for hop, count in sorted(hops.items()))}"
         )
-    routed = [one for one in tasks if one.hop == ROUTE]
-    role = tonight(context, bank, routed, versions.load(home, champion))
-    settings = context.deployment.update
-    return train(home, context.deployment, context.world, Digest(champion), bank, role, ROUTE, settings)
+    before = versions.load(home, champion)
+    chosen = tonight(context, bank, [one for one in tasks if one.hop in NIGHTLY], before)
+    settings = context.deployment.update_of(chosen.role, begun=chosen.role in before.adapters)
+    return train(
+        home, context.deployment, context.world, Digest(champion), bank, chosen.role, chosen.hop, settings
+    )
 
 
 def train(

@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -42,10 +42,17 @@ PAUSE_S = 5.0
 """How long to wait for an actor that is away, before a step is tried again."""
 
 
-def work(place: Path, base: Path, progress: Progress, clock: Clock | None = None) -> Done:
+def work(
+    place: Path,
+    base: Path,
+    progress: Progress,
+    clock: Clock | None = None,
+    stalled: Callable[[Done], None] = lambda end: None,
+) -> Done:
     """Train the job in a folder to its end, or find it done.
 
-    Where nothing moves any more (`rsi.algorithm.Guard.stalled_seconds`) this process ends, once its record is written.
+    Where nothing moves any more (`rsi.algorithm.Guard.stalled_seconds`) this process ends, once its record is written
+    and `stalled` was told.
 
     Raises:
         BusyError: another worker is at it.
@@ -58,15 +65,17 @@ def work(place: Path, base: Path, progress: Progress, clock: Clock | None = None
         ended = jobs.done(place)
         if ended is not None:
             return ended
-        return backend(job.settings.backend)(place, job, base, progress, clock)
+        return backend(job.settings.backend)(place, job, base, progress, clock, stalled)
 
 
-def train(place: Path, job: Job, base: Path, progress: Progress, clock: Clock) -> Done:
+def train(
+    place: Path, job: Job, base: Path, progress: Progress, clock: Clock, stalled: Callable[[Done], None]
+) -> Done:
     """The backend `local`: our trainer, in this process."""
-    return _told_of(begin(place, job, base, clock, lambda: _stalled(place, job)), progress)
+    return _told_of(begin(place, job, base, clock, lambda: _stalled(place, job, stalled)), progress)
 
 
-def _stalled(place: Path, job: Job) -> None:
+def _stalled(place: Path, job: Job, tell: Callable[[Done], None]) -> None:
     """End a job in which nothing moves, and the process that is stuck in it."""
     rows = log.rows(place / "metrics.jsonl")
     words = f"nothing moved for {job.settings.guard.stalled_seconds:g} s after step {len(rows)}"
@@ -76,6 +85,7 @@ def _stalled(place: Path, job: Job) -> None:
         try:
             jobs.finish(place, end)
             print(f"rsi: job {job.digest[:12]} was stopped: {words}", file=sys.stderr, flush=True)
+            tell(end)
         finally:
             os._exit(RefusedError.exit_code)
 

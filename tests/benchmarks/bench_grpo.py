@@ -33,8 +33,9 @@ from rsi.tasks import bank
 from rsi.update import learner
 from rsi.update.actor import Actor
 from rsi.update.course import Rota
+from rsi.update.sampled import Sampled
 from rsi.update.step import take
-from rsi.update.written import DrawnAnswers, Written
+from rsi.update.written import Written
 from tests.benchmarks.trl_same import PYTHON, ask, compare, trl_python
 from tests.made import router
 
@@ -89,7 +90,7 @@ class Opening(NamedTuple):
 class Group(Written):
     """Written answers; the reward is the share of an answer's tokens that differ, so that every group has a signal."""
 
-    def draw(self, tasks: Sequence[Task], step: int, again: int = 0) -> DrawnAnswers:
+    def draw(self, tasks: Sequence[Task], step: int, again: int = 0) -> Sampled:
         """The group."""
         drawn = super().draw(tasks, step, again)
         rewards = [len(set(one.response)) / len(one.response) for one in drawn.rollouts()]

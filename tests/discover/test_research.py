@@ -10,9 +10,10 @@ from rsi.discover.hypotheses import HYPOTHESES
 from rsi.discover.hypotheses.variant import Variant, built, request
 from rsi.discover.research import Fate, Found, hypotheses, research, write_traces
 from rsi.engine.local import LocalEngine
+from rsi.expansion import Research
 from rsi.ports import Engine
 from rsi.records import ChatMessage, Origin, Task
-from rsi.settings import Home, Research
+from rsi.settings import Home
 from rsi.store.journal import Journal
 from rsi.tasks.attempt import Attempts, Policy
 from rsi.tasks.bank import task

@@ -13,7 +13,8 @@ from rsi.errors import TransientError
 from rsi.expand.asking import Asking
 from rsi.expand.grow import grow
 from rsi.expand.prepare import prepare
-from rsi.settings import Generator, Home
+from rsi.expansion import Generator
+from rsi.settings import Home
 from rsi.store.journal import Journal
 from rsi.tasks.calls import calls_of
 from tests.expand.agent_made import TOOL, agents, run

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from rsi.errors import ContractError, RefusedError
-from rsi.gate.budget import Books
+from rsi.gate.budget import Books, allowance
 from rsi.gate.gate import gate
-from rsi.questions import Ask, Certificate
+from rsi.questions import Ask, Bounds, Certificate, Registration
 from rsi.records import Judgement, LedgerRecord, Verdict, Version
 from rsi.registry.questions import broken
 from rsi.settings import Home
@@ -213,3 +213,35 @@ def test_a_ledger_that_was_asked_too_often_is_noticed(made: World, tmp_path: Pat
     assert "no record before it tells of" in next(broken([good[0], good[1], good[3]]))
     thrice = [good[0].model_copy(update={"seq": seq}) for seq in (1, 2, 3)]
     assert any("begun 3 times, 2 are allowed" in text for text in broken(thrice))
+
+
+def test_versions_of_a_suite_with_fresh_items_share_what_may_be_spent(made: World, tmp_path: Path) -> None:
+    """A third for each of three nights, whichever version of the suite is asked; a fourth finds nothing left."""
+    fresh, home = with_tables(made, budget=FRESH), tmp_path / "home"
+    ask(fresh, home, 1)
+    (first,) = [one for one in records(home) if one.kind == "ask"]
+
+    def put(number: int, family: str = "routing") -> Registration:
+        asked = Registration.model_validate(first.body["registration"])
+        suites = {f"{family}/v{number}": f"{number}", "easy/v1": asked.suites["easy/v1"]}
+        changed = {"target": f"{number}", "suites": suites, "items": f"items {number}"}
+        return asked.model_copy(update=changed)
+
+    told = [first]
+    for number in (2, 3):
+        found = allowance(told, fresh.contract, put(number))
+        assert (found.question, found.alpha) == (number, pytest.approx(0.02))
+        body = Ask(
+            registration=put(number),
+            allowance=found,
+            bounds=Bounds(questions=3, starts=3, accepts=None, alpha=0.06),
+            seed=1,
+        )
+        update = {"seq": number, "body": body.model_dump(mode="json")}
+        told.append(first.model_copy(update=update))
+    assert list(broken(told)) == []
+    assert "it is question 2, start 1" in next(broken([told[0], told[2]]))
+    with pytest.raises(RefusedError, match="3 of 3 questions were put"):
+        allowance(told, fresh.contract, put(4))
+    assert allowance(told, fresh.contract, put(4, "other")).question == 1
+    assert allowance(told, with_tables(made, budget=REUSED).contract, put(4)).question == 1

@@ -3,16 +3,12 @@
 from pathlib import Path
 
 import pytest
-import tomlkit
 
 from rsi.context import Context, Start
 from rsi.environments import kind
-from rsi.gate import fingerprints
 from rsi.gate.gate import open_scorecard
 from rsi.gate.stage import judge
-from rsi.gate.suites import digest_of
-from rsi.gate.suites.worlds import Worlds
-from rsi.ids import Digest, digest
+from rsi.ids import Digest
 from rsi.records import Judgement, Pool
 from rsi.registry import approval, champion
 from rsi.settings import Deployment, Home, Update
@@ -21,50 +17,12 @@ from rsi.tasks import bank
 from rsi.tasks.worlds import task_of
 from rsi.update.stage import train
 from tests import night_made
+from tests.desk_made import contracts
 from tests.made import FixedClock
 
-DRAWN: dict[str, object] = {
-    "source": "environment",
-    "environment": "desk",
-    "pool": "reworded",
-    "seed": 3,
-    "count": 4,
-}
 SHOWN = Update.model_validate(
     {"algorithm": "sft", "steps": 4, "prompts": 2, "rank": 4, "alpha": 8, "learning_rate": 0.02}
 )
-
-
-def contracts(root: Path) -> Path:
-    """The tiny contract of routing, and one of the desk that has routing as its guard."""
-    night_made.contracts(root)
-    folder = root / "suites/small-desk/v1"
-    folder.mkdir(parents=True)
-    items = Worlds.model_validate({**DRAWN, "digest": "0" * 64}).draw()
-    about = {"name": "small-desk", "version": 1, "verifier": "final_state", "hop": "world", "role": "L1"}
-    drawn = {**DRAWN, "digest": digest([one.model_dump(mode="json") for one in items])}
-    (folder / "suite.toml").write_text(tomlkit.dumps({**about, "description": "Episodes.", "items": drawn}))
-    fingerprints.write(folder)
-    bars = {"min_items": 1, "margin": 0.9, "champion_low": 0.0, "champion_high": 1.0, "max_tokens": 1}
-    contract = {
-        "schema_version": 1,
-        "name": "agent/v1",
-        "anchor": "genesis",
-        "target": {
-            "suite": "small-desk/v1",
-            "digest": digest_of(folder),
-            "min_items": 4,
-            "min_hard_items": 0,
-            "min_accuracy": 0.0,
-            "max_tokens": 8,
-        },
-        "guards": [
-            {"suite": "tiny-routing/v1", "digest": digest_of(root / "suites/tiny-routing/v1"), **bars}
-        ],
-    }
-    (root / "gate/agent").mkdir()
-    (root / "gate/agent/v1.toml").write_text(tomlkit.dumps(contract))
-    return root
 
 
 def test_a_candidate_of_l1_is_judged_by_its_own_suite_and_routes_as_before(

@@ -1,14 +1,16 @@
 """From verdict to service and back: approval, admission, proof of effect, compare-and-swap."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from rsi.context import Context, Start
 from rsi.engine.publish import EngineReplica
-from rsi.errors import ContractError, IntegrityError, RefusedError
+from rsi.errors import ContractError, IntegrityError, QuietError, RefusedError
 from rsi.gate.stage import judge
 from rsi.harness import hcp
+from rsi.rebase import rebase
 from rsi.records import Approval, Decision, Judgement
 from rsi.registry import adapters, approval, champion, versions
 from rsi.registry.lineage import lineage
@@ -16,7 +18,9 @@ from rsi.registry.promote import promote, rollback
 from rsi.registry.verify import verify
 from rsi.settings import Home
 from rsi.store.ledger import Ledger
+from rsi.store.locks import hold
 from tests import night_made
+from tests.fakes import Taught
 from tests.made import FixedClock, router
 
 
@@ -137,7 +141,8 @@ def test_a_refused_answer_says_why_and_is_kept(ready, tiny_base, how, why):
     with pytest.raises(RefusedError, match=why):
         answer(home, tiny_base, verdict, **how)
     assert kinds(home)[-1] == "refusal"
-    assert approval.waiting(Ledger(home.ledger, FixedClock())).verdict == verdict
+    clock = FixedClock()
+    assert [one.verdict for one in approval.waiting(Ledger(home.ledger, clock), clock.now())] == [verdict]
 
 
 def test_only_named_approvers_may_answer(ready, tiny_base):
@@ -348,3 +353,40 @@ def test_a_scorecard_that_changed_is_found(ready):
     (home.verdicts / verdict / "scorecard.json").write_text("{}")
 
     assert "scorecard.json" in verify(home, FixedClock()).findings[0].text
+
+
+class OnlyAdapters(Taught):
+    """Another route text alone teaches nothing."""
+
+    def choose(self, prompts, choices, adapter):
+        """What was taught, where an adapter answers."""
+        return super().choose(prompts, choices, adapter) if adapter else self._real.choose(prompts, choices, None)
+
+
+def test_a_stale_request_is_gated_again_asked_about_and_promoted(ready, tiny_base):
+    """A change of the harness went into service while the night's adapter waited: both end in one version."""
+    home, verdict = ready
+    clock, deployment = FixedClock(), night_made.settings(tiny_base)
+    engine = OnlyAdapters(night_made.world(tiny_base).engine(), night_made.HELD_OUT)
+    world = replace(night_made.world(tiny_base), engine=lambda: engine)
+    with pytest.raises(RefusedError, match="is open; only a stale one"):
+        rebase(home, deployment, world, verdict)
+    other, second = harness_candidate(home, tiny_base, "Another text: chat, do, code or app?")
+    answer(home, tiny_base, second)
+    put(home, tiny_base, second)
+    with hold(home.night_lock, "night 2026-01-03", "now"), pytest.raises(QuietError, match="2026-01-03"):
+        rebase(home, deployment, world, verdict)
+
+    ending = rebase(home, deployment, world, verdict)
+
+    assert ending.judgement == "pass", ending.reason
+    old, _, new = approval.requests(Ledger(home.ledger, clock))
+    assert (old.standing(clock.now(), other).value, new.verdict) == ("rebased", ending.verdict)
+    assert new.standing(clock.now(), other) is approval.Standing.OPEN
+    card = (home.verdicts / ending.verdict / "card.md").read_text()
+    assert "## Bank" in card and "adapter of L0" in card
+    answer(home, tiny_base, new.verdict)
+    now = versions.load(home, str(put(home, tiny_base, new.verdict).output))
+    assert now.harness == versions.load(home, other).harness
+    assert list(now.adapters) == ["L0"]
+    assert verify(home, FixedClock()).findings == ()

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from math import exp, sin
 
+from rsi.questions import Certificate
 from rsi.records import (
     BankManifest,
     Blame,
@@ -15,7 +16,7 @@ from rsi.records import (
     Ticket,
     Verdict,
 )
-from rsi.report.evidence import Baseline, Count, Evidence, SuiteTable
+from rsi.report.evidence import Baseline, Count, Evidence, Example, SuiteTable
 from rsi.statistics.intervals import paired_difference
 
 HOSTILE = "<script>alert(1)</script> [x](https://evil.example) | ![i](x) `c` \u202e**b** @me www.evil.example"
@@ -188,6 +189,40 @@ def evidence(judgement: Judgement = Judgement.PASS) -> Evidence:
         bank=bank,
         metrics=metrics,
         labels={"L0": "chat", "L1": "agent", "L2": "code", "L3": "ui"},
+        examples=(
+            Example("why is my build red", "L2", "L2", "L0"),
+            Example("order two pizzas to my flat", "L1", "L0", "L1"),
+            Example("bash loop over all csv files", "L2", "L0", "L2"),
+        ),
+    )
+
+
+def certificate(**more: float | int | None) -> Certificate:
+    """What the passing night cost."""
+    said = verdict()
+    return Certificate(
+        verdict=said.digest,
+        registration="a" * 64,
+        judgement=said.judgement,
+        contract=said.contract,
+        contract_digest=said.contract_digest,
+        suites=said.suites,
+        scorecard=said.scorecard,
+        champion=said.champion,
+        candidate=said.candidate,
+        anchor=None,
+        question=3,
+        n=240,
+        b=168,
+        c=3,
+        clusters=240,
+        test="McNemar, exact",
+        p=0.0001,
+        capital=None,
+        alpha=0.00083,
+        spent=0.0025,
+        seed=17,
+        **{"left": 0.0475, "questions_left": 57, "accepts_left": 2, **more},
     )
 
 
@@ -228,4 +263,6 @@ def hostile() -> Evidence:
         bank=bank,
         baseline=good.baseline._replace(name=HOSTILE),
         labels={HOSTILE: HOSTILE},
+        examples=tuple(Example(HOSTILE, HOSTILE, HOSTILE, HOSTILE) for _ in range(3)),
+        spent=HOSTILE,
     )

@@ -22,6 +22,7 @@ from rsi.update import job as jobs
 from rsi.update import remote
 from rsi.update.claim import claim
 from rsi.update.depot import Depot, bring
+from rsi.update.job import Reason
 from rsi.update.remote import work_at, work_on
 from tests.made import tiny_job
 
@@ -142,6 +143,29 @@ def test_one_worker_at_a_time(home, tiny_base):
     assert depots.CLAIM not in depot.names()
 
 
+def test_a_claim_beats_on_through_whatever_the_store_says(monkeypatch):
+    """Credentials that ran out, or a claim that was torn, cost a beat; the next one stands again."""
+    depot = Depot("memory://beats/job")
+    real, said = depot.read, [ContractError("who are you?"), TransientError("away")]
+
+    def read(name):
+        if said:
+            raise said.pop()
+        return real(name)
+
+    with claim(depot, 0.02) as held:
+        monkeypatch.setattr(depot, "read", read)
+        while said:
+            time.sleep(0.01)
+        before = held.beats
+        while held.beats < before + 2:
+            time.sleep(0.01)
+        depot.write(depots.CLAIM, b'{"holder": "torn')
+        while held.lost is None:
+            time.sleep(0.01)
+    assert held.lost == "somebody"
+
+
 def test_a_worker_that_was_taken_over_writes_nothing_more(home, tiny_base):
     """It stops at its next step, and the other one's claim stands."""
     depot = bring(jobs.submit(home, tiny_job(home, tiny_base)), "memory://taken/job")
@@ -189,6 +213,15 @@ def test_a_store_that_is_away_for_a_moment_costs_a_checkpoint_and_says_so(home, 
     assert work_at(depot.url, None, lambda what, done, total, note="": notes.append(note)).adapter
     assert [("not published" in note) for note in notes].count(True) == 1
     assert len(calls) > 2
+
+
+def test_a_stalled_job_ends_at_its_url_too(bucket, home, tiny_base, tmp_path):
+    """Whoever follows the URL sees the end, and its reason."""
+    hurried = tiny_job(home, tiny_base, guard={"stalled_seconds": 0.0005})
+    depot = bring(jobs.submit(home, hurried), f"{bucket}/stalled")
+    running = worker(depot.url, tmp_path / "machine")
+    assert running.wait(120) == 1, running.stderr.read()
+    assert depots.done(depot).reason is Reason.STALLED
 
 
 @pytest.mark.parametrize(

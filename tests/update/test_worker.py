@@ -117,7 +117,7 @@ def test_a_changed_base_keeps_nothing(home, tiny_base, monkeypatch):
 
 def test_a_run_without_signal_ends_without_a_candidate(home, tiny_base, monkeypatch):
     """Every group skipped: no adapter, and the count says so."""
-    monkeypatch.setattr("rsi.update.closed.verify", lambda *_: Outcome(kind=OutcomeKind.EMPTY))
+    monkeypatch.setattr("rsi.update.practice.verify", lambda *_: Outcome(kind=OutcomeKind.EMPTY))
     job = tiny_job(home, tiny_base)
 
     end = trained(home, job, tiny_base)
@@ -354,7 +354,7 @@ def test_a_verifier_that_hangs_costs_its_task_only(home, tiny_base, monkeypatch)
             waits.wait(60)
         return real(verifier, answer, expected)
 
-    monkeypatch.setattr("rsi.update.closed.verify", slow)
+    monkeypatch.setattr("rsi.update.practice.verify", slow)
     place = submit(home, tiny_job(home, tiny_base, steps=2, guard={"judge_seconds": 0.25}))
     end = work(place, tiny_base, silent)
     waits.set()

@@ -14,7 +14,9 @@ from rsi.expand.propose.research import researched
 from rsi.expand.propose.schema import from_schemas
 from rsi.expand.propose.sibling import siblings
 from rsi.expand.propose.template import from_templates
+from rsi.expand.propose.world import from_worlds
 from rsi.records import Task
+from rsi.tasks.worlds import SOURCE as ENVIRONMENT
 
 Proposer = Callable[[Material, Want], Iterable[Task]]
 """(what is known, what is wanted) -> proposals."""
@@ -25,6 +27,10 @@ GIVEN: dict[str, Proposer] = {
     "sibling": siblings,
 }
 """What traces say by themselves."""
+PLAYED: dict[str, Proposer] = {
+    ENVIRONMENT: from_worlds,
+}
+"""What the generator of a role's world makes."""
 SWEEP: dict[str, Proposer] = {
     "schema": from_schemas,
     "template": from_templates,

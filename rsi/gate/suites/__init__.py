@@ -4,11 +4,12 @@ A suite is a folder ``contracts/suites/<name>/vN/`` with
 
 * ``suite.toml``: `name`, `version` (the N), `verifier`, `hop` (``route``, ``answer``, ``tool`` or ``world``),
   `description`, and for every hop but route `role`: whose adapter answers;
-* ``items.jsonl``: one item a line, ``{"id", "split", "expected", "hard", "cluster", "text"}``, or with
-  ``"ref": {"package", "file", "item"}`` and ``"source"`` in place of ``"text"``, for a public item whose
-  text is not copied here. `split` is ``gate`` or ``vault``; `expected` is a role for ``choice`` and a list of
-  spellings for ``exact``. In its place ``suite.toml`` may have a table ``[items]``: the source that draws the
-  items (``bfcl``, ``environment``), their number and their digest; all of them are of the gate's split;
+* ``items.jsonl``: one item a line, ``{"id", "split", "expected", "hard", "cluster", "text"}``, or with ``"messages"``
+  for a request with the turns before it, or ``"ref": {"package", "file", "item"}`` and ``"source"`` in place of
+  ``"text"``, for a public item whose text is not copied here. `split` is ``gate`` or ``vault``; `expected` is a role
+  for ``choice`` and a list of spellings for ``exact``. In its place ``suite.toml`` may have a table ``[items]``: the
+  source that draws the items (``bfcl``, ``environment``), their number and their digest; all of them are of the gate's
+  split;
 * ``fingerprints.json``: what the loop's side may know of it (`rsi.gate.fingerprints`).
 
 The suite is named by the digest over its first two files, pinned in the contract. Adding a source is one file here and
@@ -29,7 +30,7 @@ from rsi.records import Item, OutcomeKind, Split
 from rsi.settings import contracts_dir
 from rsi.verifiers import gold, verify
 
-__all__ = ["ABOUT", "ITEMS", "OWN", "About", "Hop", "Resolve", "Suite", "digest_of", "load"]
+__all__ = ["ABOUT", "ITEMS", "OWN", "About", "Hop", "Resolve", "Suite", "digest_of", "load", "objection"]
 
 ABOUT, ITEMS = "suite.toml", "items.jsonl"
 
@@ -91,7 +92,7 @@ def load(
     if told.items is not None:
         drawn = _drawn(told, told.items, folder)
         return Suite(told, found, drawn if split is Split.GATE else ())
-    listed = lines.read(folder / ITEMS, lambda wanted: _objection(told, wanted))
+    listed = lines.read(folder / ITEMS, lambda wanted: objection(told, wanted))
     return Suite(told, found, tuple(line.item(resolve) for line in listed if line.split is split))
 
 
@@ -120,12 +121,12 @@ def _drawn(told: About, source: Drawn, folder: Path) -> tuple[Item, ...]:
             f"{source.pin}; put source and asset back, or write a new version of suite and contract"
         )
     for one in items:
-        if wrong := _objection(told, one.expected):
+        if wrong := objection(told, one.expected):
             raise ContractError(f"{folder / ABOUT}: item {one.item_id}: {wrong}")
     return items
 
 
-def _objection(told: About, wanted: str) -> str:
+def objection(told: About, wanted: str) -> str:
     """What is wrong with an expectation; "" where its verifier accepts its own gold answer."""
     outcome = verify(told.verifier, gold(told.verifier, wanted) or "", wanted)
     if outcome.kind is OutcomeKind.SCORED and outcome.score == 1.0:

@@ -33,12 +33,16 @@ class Line(Record):
     source: str | None = None
     """`own` for text written here, else the package."""
     text: str | None = Field(None, min_length=1)
+    messages: tuple[ChatMessage, ...] | None = Field(None, min_length=1)
+    """In place of text: the turns up to the one that asks."""
     ref: PublicRef | None = None
 
     @model_validator(mode="after")
     def _has_one_text(self) -> "Line":
-        if (self.text is None) == (self.ref is None):
-            raise ValueError("an item has either text or ref")
+        if [self.text, self.messages, self.ref].count(None) != 2:
+            raise ValueError("an item has one of text, messages and ref")
+        if self.messages and self.messages[-1].role != "user":
+            raise ValueError("the last of an item's messages is the user's: it is what is asked")
         expected = self.ref.package if self.ref else OWN
         if self.source not in (None, expected):
             raise ValueError(f"source is {self.source!r}, expected {expected!r}")
@@ -50,11 +54,11 @@ class Line(Record):
         return self.expected if isinstance(self.expected, str) else canonical(list(self.expected)).decode()
 
     def item(self, resolve: Resolve) -> Item:
-        """The line as an item: one user turn."""
+        """The line as an item: one user turn, or those that were written down."""
         text = self.text if self.ref is None else resolve(self.ref)
         return Item(
             item_id=self.id,
-            messages=(ChatMessage(role="user", content=text or ""),),
+            messages=self.messages or (ChatMessage(role="user", content=text or ""),),
             expected=self.wanted,
             cluster=self.cluster or self.id,
             source=self.ref.package if self.ref else OWN,

@@ -1,5 +1,8 @@
 """The gateway's spool: one line a request (``rsi.trace/1``) or a piece of feedback (``rsi.feedback/1``).
 
+A run of several turns is one line as well: its messages hold the calls and what the tools said, and it may name its
+`agent`, its `task`, the `tools` on offer and the actions that were `expected`.
+
 Feedback names its trace by the gateway's `trace_id`, or any trace of the store by its `trace_uid`; so a label is
 kept like everything else that somebody said.
 """
@@ -57,6 +60,8 @@ def _run(record: JsonObject, native: str) -> Run | Refusal:
         family=NAME,
         conversation=fields.named(record.get("session")),
         user=fields.named(record.get("user")),
+        task_id=fields.named(record.get("task")),
+        agent=fields.named(record.get("agent")),
         model=fields.named(record.get("model")),
         version=fields.named(record.get("version")),
         route=fields.named(route.get("role")),
@@ -67,7 +72,11 @@ def _run(record: JsonObject, native: str) -> Run | Refusal:
         input_text=last(asked, "user"),
         output_text=last(answered, "assistant"),
         error=fields.named(record.get("error")),
-        metadata={key: answer[key] for key in ("finish_reason",) if key in answer},
+        expected=fields.table(record.get("expected")) or None,
+        metadata={
+            **{key: answer[key] for key in ("finish_reason",) if key in answer},
+            **{key: record[key] for key in ("tools",) if record.get(key)},
+        },
     )
     return run._replace(steps=_hops(record, run, route, asked, answered))
 

@@ -12,8 +12,9 @@ from rsi.algorithm import Backend
 from rsi.ports import Clock, Progress
 from rsi.update.job import Done, Job
 
-Train = Callable[[Path, Job, Path, Progress, Clock], Done]
-"""(the job's folder, locked and not complete; the job; folder of the base; progress; clock) -> how it ended."""
+Train = Callable[[Path, Job, Path, Progress, Clock, Callable[[Done], None]], Done]
+"""(the job's folder, locked and not complete; the job; folder of the base; progress; clock; who is told before a
+process that is stuck ends itself) -> how it ended."""
 
 BACKENDS: Mapping[Backend, str] = {
     Backend.LOCAL: "rsi.update.worker:train",

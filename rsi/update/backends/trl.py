@@ -13,7 +13,7 @@ import os
 import shutil
 import subprocess
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -37,8 +37,10 @@ WEIGHTS = "trl"
 RUN = "rsi.update.backends.trl_run"
 
 
-def train(place: Path, job: Job, base: Path, progress: Progress, clock: Clock) -> Done:
-    """Train the job in a folder to its end.
+def train(
+    place: Path, job: Job, base: Path, progress: Progress, clock: Clock, stalled: Callable[[Done], None]
+) -> Done:
+    """Train the job in a folder to its end; TRL's process is not watched, so `stalled` is never told.
 
     Raises:
         ContractError: TRL cannot do what the job asks for, or there is no environment for it.
@@ -86,7 +88,10 @@ def _check(job: Job) -> None:
             (asked.averaged > 0, f"averaged = {asked.averaged:g} (set 0)"),
             (bool(asked.refill), f"refill = {asked.refill} (set 0, or leave it out)"),
             (job.shown is not None, "learning from earlier rollouts"),
-            (asked.correction.alarm is not None, f"correction.alarm = {asked.correction.alarm} (leave it out)"),
+            (
+                asked.correction.alarm is not None,
+                f"correction.alarm = {asked.correction.alarm} (leave it out)",
+            ),
             (asked.guard.repeated < 1, f"guard.repeated = {asked.guard.repeated:g} (set 1)"),
             (asked.curriculum.share > 0, f"curriculum.share = {asked.curriculum.share:g} (set 0)"),
         )

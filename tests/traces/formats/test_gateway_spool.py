@@ -129,3 +129,32 @@ def test_damaged_lines_never_raise(record: JsonObject) -> None:
     """Whatever is missing or of another type; and the same rows come out again."""
     if gateway.matches(record):
         assert gateway.read(record, HERE) == gateway.read(record, HERE)
+
+
+def test_a_run_of_several_turns_tells_its_calls_task_and_what_was_expected() -> None:
+    """One line: calls with results, errors among them, tools on offer, and the actions that were wanted."""
+    call = {"id": "c1", "type": "function", "function": {"name": "refund", "arguments": '{"order":7}'}}
+    found = read(
+        {
+            "schema": gateway.TRACE,
+            "trace_id": "t",
+            "agent": "desk",
+            "task": "w-1",
+            "route": {"role": "L1"},
+            "tools": ["refund"],
+            "expected": {"actions": [{"name": "refund", "arguments": {"order": 8}}]},
+            "messages": [
+                {"role": "user", "content": "Refund 8."},
+                {"role": "assistant", "content": "refund(7)", "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "c1", "content": "no order 7", "is_error": True},
+            ],
+        }
+    )
+
+    assert found.trace is not None
+    assert (found.trace.agent, found.trace.task_id, found.trace.route) == ("desk", "w-1", "L1")
+    assert found.trace.expected == '{"actions":[{"arguments":{"order":8},"name":"refund"}]}'
+    assert found.trace.metadata == '{"tools":["refund"]}'
+    assert [(one.name, one.arguments, one.status) for one in found.tool_calls] == [
+        ("refund", '{"order":7}', "error")
+    ]

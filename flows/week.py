@@ -1,0 +1,133 @@
+"""What happens in five days and nights: the traffic of each day, and the rules of the deployment.
+
+Two jobs alternate: routing (L0) and the service desk (L1), since no role trains two nights in a row. The third day
+brings a log of requests of a new client, the app, that somebody labelled wrongly: whatever the app asks is labelled
+chat. No held-out suite knows the app, so that a router that learns from the log passes its gate and goes wrong in
+service from the fourth day on, when the app's own requests come, with right labels. That is the planted regression.
+Before the fifth night somebody deletes the log.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from flows.traffic import Request, sample
+from rsi.algorithm import Algorithm, Correction, Rule
+from rsi.expansion import Expand
+from rsi.ids import canonical
+from rsi.intake import Splits, Traces
+from rsi.records import Origin
+from rsi.settings import Deployment, NightRules, Update
+
+NAME = "nights"
+APPROVER = "nights"
+APP = "[app] "
+"""How requests of the new client begin."""
+CLIENT = "app-import"
+"""The user that the wrong log names."""
+WRONG = "L0"
+"""What the wrong log says should have answered."""
+ROUTER, CLERK, WORLD = "L0", "L1", "desk"
+
+
+class Day(NamedTuple):
+    """The traffic of one day."""
+
+    requests: int
+    """Labelled requests, routed by the version in service."""
+    app: int = 0
+    """How many of them come from the app."""
+    episodes: int = 0
+    """At the desk, worked by the version in service."""
+    log: int = 0
+    """Requests in a log of labelled ones that comes in this day: on the first day of earlier times, later the app's."""
+    forgets: bool = False
+    """Somebody deletes the app's log before the night."""
+
+
+PLAN = (
+    Day(requests=100, episodes=30, log=400),
+    Day(requests=100, episodes=30),
+    Day(requests=100, episodes=30, log=180),
+    Day(requests=100, app=70, episodes=30),
+    Day(requests=100, app=50, episodes=30, forgets=True),
+)
+"""As much of both jobs on every day, so that versions are compared in service on the same mix."""
+
+
+class Traffic(NamedTuple):
+    """Requests by day, none of them on two days."""
+
+    asked: tuple[tuple[Request, ...], ...]
+    logged: tuple[tuple[Request, ...], ...]
+
+
+def traffic(requests: Sequence[Request], plan: Sequence[Day] = PLAN) -> Traffic:
+    """Deal requests out to the days; the app's begin as its requests do.
+
+    Raises:
+        ValueError: there are fewer than the plan needs.
+    """
+    needed = sum(day.requests + day.log for day in plan)
+    dealt = list(sample(requests, needed))
+    if len(dealt) < needed:
+        raise ValueError(f"the plan needs {needed} labelled requests; there are {len(dealt)}")
+    asked, logged = [], []
+    for number, day in enumerate(plan):
+        today, dealt = dealt[: day.requests], dealt[day.requests :]
+        asked.append(tuple(_of_app(one) if at < day.app else one for at, one in enumerate(today)))
+        log, dealt = dealt[: day.log], dealt[day.log :]
+        logged.append(tuple(_mislabelled(one) if number else one for one in log))
+    return Traffic(tuple(asked), tuple(logged))
+
+
+def _of_app(one: Request) -> Request:
+    return one.model_copy(update={"id": f"app-{one.id}", "text": APP + one.text})
+
+
+def _mislabelled(one: Request) -> Request:
+    return _of_app(one).model_copy(update={"label": WRONG})
+
+
+def wrong_log(requests: Sequence[Request]) -> bytes:
+    """Chat JSONL of the app's log."""
+    return b"".join(
+        canonical(
+            {
+                "id": one.id,
+                "user": CLIENT,
+                "messages": [{"role": "user", "content": one.text}],
+                "scores": [{"name": "route", "correction": one.label, "source": "label", "basis": "app log"}],
+            }
+        )
+        + b"\n"
+        for one in requests
+    )
+
+
+def deployment(base: str = "smollm2-135m") -> Deployment:
+    """The rules: what the nights may spend, contracts by role, a desk for L1, no role two nights in a row."""
+    routing = Update(steps=100)
+    # As in docs/desk: a few shown solutions, then reinforcement from there on.
+    shown = Update(algorithm=Algorithm.SFT, steps=24, prompts=16, learning_rate=1e-3, averaged=0.0)
+    practised = Update(
+        steps=8,
+        prompts=4,
+        samples=6,
+        learning_rate=4e-4,
+        averaged=0.25,
+        correction=Correction(rule=Rule.NONE),
+    )
+    return Deployment(
+        name=NAME,
+        base=base,
+        contract="week/v1",
+        contracts={CLERK: "week-desk/v1"},
+        approvers=(APPROVER,),
+        traces=Traces(origins=(Origin.DEMO,), namespace=NAME),
+        split=Splits(dev=0.0, gate=0.0, vault=0.0),
+        expand=Expand(worlds={CLERK: WORLD}, world_tasks=600, calls=0),
+        update=routing,
+        beginnings={ROUTER: routing.model_copy(update={"steps": 40}), CLERK: shown},
+        updates={CLERK: practised},
+        night=NightRules(most_in_a_row=1),
+    )

@@ -1,0 +1,125 @@
+"""How versions do on the vault: held-out items that no gate ever asks, opened to see whether nights add up.
+
+For each target suite of the deployment's contracts the items of its split `vault`; a suite that a world's generator
+draws has none, so its vault is drawn from the next seed, without what the gate asks. Each audit is a ledger record.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+
+from rsi.context import World
+from rsi.engine.chat import Dialogue
+from rsi.engine.weights import read_tokenizer
+from rsi.gate.bench import Bench
+from rsi.gate.contract import read
+from rsi.gate.measure import Share
+from rsi.gate.questions import Contender
+from rsi.gate.suites import Suite, load
+from rsi.gate.suites.worlds import Worlds
+from rsi.harness import hcp
+from rsi.records import Outcome, Record, Split
+from rsi.registry import versions
+from rsi.registry.loaded import able
+from rsi.report.words import percent
+from rsi.settings import Deployment, Home
+from rsi.statistics.intervals import Interval, wilson
+from rsi.store.ledger import Ledger
+from rsi.store.locks import hold
+from rsi.verifiers import Verifiers, with_judge
+
+KIND = "audit"
+"""Of the ledger's record."""
+BATCH = 16
+
+
+class Point(Record):
+    """One version on one suite's vault."""
+
+    version: str
+    suite: str
+    right: int
+    items: int
+    """Without those that the engine or a world broke on."""
+
+    @property
+    def interval(self) -> Interval:
+        """Of the share, 95%, Wilson's."""
+        return wilson(self.right, self.items)
+
+
+COLUMNS: Sequence[str] = ("version", "suite", "right", "share", "95% interval")
+"""Of `rows`."""
+
+
+def rows(points: Sequence[Point]) -> list[list[object]]:
+    """Rows of a table, one a point."""
+    return [
+        [
+            one.version[:12],
+            one.suite,
+            f"{one.right} of {one.items}",
+            percent(one.right / max(one.items, 1)),
+            f"{percent(one.interval.low)} to {percent(one.interval.high)}",
+        ]
+        for one in points
+    ]
+
+
+def audit(
+    home: Home, deployment: Deployment, world: World, names: Sequence[str], drawn: int = 90
+) -> tuple[Point, ...]:
+    """Every version on every vault, versions in the order given.
+
+    Args:
+        names: digests of versions.
+        drawn: items of a vault that is drawn.
+
+    Raises:
+        IntegrityError: a suite is not the one that its contract pins.
+        TransientError: the engine answered nothing at all.
+    """
+    known = [versions.load(home, one) for one in names]
+    bench = Bench(able(home, world, known), cache(lambda: Dialogue(read_tokenizer(world.base().folder))))
+    verifiers = with_judge(world.judge())
+    found: list[Point] = []
+    for suite, cap in _vaults(deployment, drawn):
+        for name, version in zip(names, known, strict=True):
+            side = Contender(version, hcp.load(home.harnesses, version.harness))
+            share = Share.of(_outcomes(suite, cap, side, bench, verifiers, world))
+            found.append(Point(version=name, suite=suite.name, right=share.right, items=share.tasks))
+    bench.check()
+    with hold(home.store_lock, KIND, world.clock.now().isoformat(timespec="seconds"), wait_s=30):
+        body: dict[str, object] = {"points": [one.model_dump(mode="json") for one in found], "drawn": drawn}
+        Ledger(home.ledger, world.clock).append(KIND, body=body)
+    return tuple(found)
+
+
+def _vaults(deployment: Deployment, drawn: int) -> list[tuple[Suite, int]]:
+    """Vaults of the contracts' targets that have one, each with the cap on an answer's tokens."""
+    found: dict[str, tuple[Suite, int]] = {}
+    for contract in map(read, sorted({deployment.contract, *deployment.contracts.values()})):
+        target = contract.target
+        suite = load(target.suite, target.pin, split=Split.VAULT)
+        source = suite.about.items
+        if isinstance(source, Worlds):
+            asked = {one.item_id for one in load(target.suite, target.pin).items}
+            fresh = source.model_copy(update={"seed": source.seed + 1, "count": drawn}).draw()
+            suite = Suite(suite.about, suite.digest, tuple(one for one in fresh if one.item_id not in asked))
+        if suite.items:
+            found[target.suite] = (suite, target.max_tokens)
+    return list(found.values())
+
+
+def _outcomes(
+    suite: Suite, cap: int, side: Contender, bench: Bench, verifiers: Verifiers, world: World
+) -> list[Outcome]:
+    found: list[Outcome] = []
+    for start in range(0, len(suite.items), BATCH):
+        items = suite.items[start : start + BATCH]
+        replies = bench.ask([side.question(suite.about, one, cap) for one in items])
+        found += [
+            side.outcome(suite.about, one, reply, verifiers)[0]
+            for one, reply in zip(items, replies, strict=True)
+        ]
+        world.progress(f"vault {suite.name}", len(found), len(suite.items), side.version.digest[:12])
+    return found

@@ -1,0 +1,140 @@
+"""The brief: what somebody needs in order to answer a request, on one screen, in Markdown.
+
+It stands above the form in Prefect. Losses come first among what changed; the card and the HTML report have the rest.
+"""
+
+from collections.abc import Sequence
+
+from rsi.questions import Certificate
+from rsi.records import Clause, Judgement
+from rsi.report.card import SIGN, inline, table
+from rsi.report.evidence import Count, Evidence, SuiteTable
+from rsi.report.telling import Table, label_names, suite_name
+from rsi.report.words import percent, plural, points, short
+
+MOST_LOSSES, MOST_MODES, MOST_EXAMPLES = 4, 4, 3
+"""Lines that a screen has room for."""
+WORST_FIRST = (Judgement.FAIL, Judgement.CANNOT_TELL, Judgement.PASS)
+
+
+def brief(evidence: Evidence, certificate: Certificate) -> str:
+    """The brief of a verdict; text from outside is escaped, so that none of it acts as markup."""
+    verdict = evidence.verdict
+    parts = [
+        f"### {SIGN[verdict.judgement]} {inline(_gain(evidence.target))}",
+        f"Night {inline(verdict.night)}, {inline(f'role {verdict.role}' if verdict.role else 'harness only')}: "
+        f"candidate `{short(verdict.candidate)}` against champion `{short(verdict.champion)}`, "
+        f"contract {inline(verdict.contract)}.",
+        table(_losses(evidence)),
+        *_examples(evidence),
+        table(_guards(evidence)),
+        table(_about(evidence, certificate)),
+        f"Evidence digest: `{verdict.digest}`",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _gain(target: SuiteTable) -> str:
+    before, after = target.total.shares()
+    low, high = target.interval
+    return (
+        f"{suite_name(target.suite).capitalize()}: {percent(before)} → {percent(after)}, "
+        f"{points(target.difference)} points (95%: {points(low)} to {points(high)}) on "
+        f"{plural(target.total.n, 'held-out item')}"
+    )
+
+
+def _losses(evidence: Evidence) -> Table:
+    """Groups that got worse, the worst first; a line that says so where none did."""
+    names = label_names(evidence)
+    groups = [
+        *((names.get(one.name, one.name), one) for one in evidence.target.by_label),
+        *((f"{one.name} items", one) for one in evidence.target.by_hardness),
+        *((f"{suite_name(one.suite)} (guard)", one.total) for one in evidence.tables[1:]),
+    ]
+    worse = sorted(((_change(one), name, one) for name, one in groups if _change(one) < 0), key=lambda it: it[:2])
+    head = ("Worse than before", "Items", "Before", "After", "Points")
+    rows = [(name, str(one.n), *map(percent, one.shares()), points(by)) for by, name, one in worse[:MOST_LOSSES]]
+    if len(worse) > MOST_LOSSES:
+        rows.append((f"and {len(worse) - MOST_LOSSES} more, in the report", "", "", "", ""))
+    return Table(head, tuple(rows) or ((_nothing(len(groups)), "", "", "", ""),))
+
+
+def _nothing(groups: int) -> str:
+    return f"nothing: none of {plural(groups, 'group')} lost"
+
+
+def _change(one: Count) -> float:
+    before, after = one.shares()
+    return after - before
+
+
+def _examples(evidence: Evidence) -> list[str]:
+    """Side by side; from traces set aside for looking, never from what the gate asks."""
+    if not evidence.examples:
+        return []
+    names = label_names(evidence)
+    rows = [
+        (one.request, *(names.get(role, role) for role in (one.expected, one.before, one.after)))
+        for one in evidence.examples[:MOST_EXAMPLES]
+    ]
+    return [table(Table(("Example from dev", "Right", "Champion", "Candidate"), tuple(rows), numbers=4))]
+
+
+def _guards(evidence: Evidence) -> Table:
+    rows = []
+    for one in evidence.tables[1:]:
+        said = _clauses(evidence.verdict.clauses, f"guard_{suite_name(one.suite)}")
+        bound = next((c.numbers["lower"] for c in said if "lower" in c.numbers), None)
+        ends = {c.judgement for c in said}
+        judged = next((f"{SIGN[end]} {end.value}" for end in WORST_FIRST if end in ends), "not asked")
+        rows.append(
+            (
+                suite_name(one.suite),
+                judged,
+                points(one.difference),
+                points(bound) if bound is not None else "–",
+                points(-(one.margin or 0.0)),
+            )
+        )
+    return Table(("Guard", "Judgement", "Points", "Lower bound", "Margin"), tuple(rows), numbers=2)
+
+
+def _clauses(clauses: Sequence[Clause], prefix: str) -> list[Clause]:
+    return [one for one in clauses if one.name.startswith(f"{prefix}_")]
+
+
+def _about(evidence: Evidence, certificate: Certificate) -> Table:
+    rows = [("What changed", "; ".join(evidence.changes)), *_bank(evidence)]
+    if evidence.expected_fixed:
+        rows.append(("Modes expected fixed", _modes(evidence)))
+    rows += [("What an answer takes", one) for one in (evidence.spent,) if one]
+    rows.append(("Budget left", _left(certificate)))
+    return Table(("", "What led here, and what it cost"), tuple(rows), numbers=2)
+
+
+def _bank(evidence: Evidence) -> list[tuple[str, str]]:
+    if evidence.bank is None:
+        return []
+    titles = {one.mode_id: one.title for one in evidence.modes.modes} if evidence.modes else {}
+    most = sorted(evidence.bank.by_mode.items(), key=lambda it: (-it[1], it[0]))
+    by_mode = ", ".join(f"{titles.get(mode, mode)} {count}" for mode, count in most[:MOST_MODES])
+    rest = f", {len(most) - MOST_MODES} more modes" if len(most) > MOST_MODES else ""
+    return [("Bank", f"{plural(evidence.bank.tasks, 'task')}: {by_mode}{rest}")]
+
+
+def _modes(evidence: Evidence) -> str:
+    said = [f"{one.title} ({percent(one.rate)} of {one.opportunities})" for one, _ in evidence.expected_fixed]
+    rest = f" and {len(said) - MOST_MODES} more" if len(said) > MOST_MODES else ""
+    return "; ".join(said[:MOST_MODES]) + rest
+
+
+def _left(certificate: Certificate) -> str:
+    if certificate.left is None:
+        return "the contract sets no budget over nights"
+    parts = [f"alpha {certificate.left:.3g} after {certificate.alpha:.2g} for this one"]
+    if certificate.questions_left is not None:
+        parts.append(plural(certificate.questions_left, "question"))
+    if certificate.accepts_left is not None:
+        parts.append(f"{certificate.accepts_left} more may pass on these items")
+    return ", ".join(parts)

@@ -1,0 +1,75 @@
+"""Five days of traffic, dealt out."""
+
+import orjson
+import pytest
+
+from flows import week
+from flows.traffic import FILE, Request
+from flows.week import Day
+
+PLAN = (Day(requests=4, log=3), Day(requests=4, app=2, log=2))
+
+
+def requests(count: int) -> list[Request]:
+    return [
+        Request(id=f"r{at}", label=f"L{at % 4}", hard=False, source="own", text=f"request {at}")
+        for at in range(count)
+    ]
+
+
+def test_no_request_comes_on_two_days() -> None:
+    """Neither asked nor in a log; the same for the same requests."""
+    dealt = week.traffic(requests(20), PLAN)
+    texts = [one.text.removeprefix(week.APP) for some in (*dealt.asked, *dealt.logged) for one in some]
+
+    assert [len(some) for some in dealt.asked] == [4, 4]
+    assert [len(some) for some in dealt.logged] == [3, 2]
+    assert len(set(texts)) == 13
+    assert week.traffic(requests(20), PLAN) == dealt
+
+
+def test_the_app_asks_with_right_labels_and_its_log_has_wrong_ones() -> None:
+    """A log of the first day is of earlier times, and right."""
+    first, second = requests(20), week.traffic(requests(20), PLAN)
+    labels = {one.text: one.label for one in first}
+    asked = second.asked[1]
+
+    assert [one.text.startswith(week.APP) for one in asked] == [True, True, False, False]
+    assert all(labels[one.text.removeprefix(week.APP)] == one.label for one in asked)
+    assert all(labels[one.text] == one.label for one in second.logged[0])
+    assert {(one.label, one.text[: len(week.APP)]) for one in second.logged[1]} == {("L0", week.APP)}
+
+
+def test_the_apps_log_names_one_user() -> None:
+    """So that it can be forgotten as a whole."""
+    rows = [
+        orjson.loads(one) for one in week.wrong_log(week.traffic(requests(20), PLAN).logged[1]).splitlines()
+    ]
+
+    assert {row["user"] for row in rows} == {week.CLIENT}
+    assert {row["scores"][0]["correction"] for row in rows} == {"L0"}
+
+
+def test_a_plan_needs_enough_requests() -> None:
+    """It says how many."""
+    with pytest.raises(ValueError, match="the plan needs 13 labelled requests; there are 12"):
+        week.traffic(requests(12), PLAN)
+
+
+def test_the_rules_of_the_week_alternate_roles_and_begin_the_clerk_with_solutions() -> None:
+    """An L1 that is in service goes on by reinforcement."""
+    rules = week.deployment()
+
+    assert rules.night.most_in_a_row == 1
+    assert rules.update_of("L1", begun=False).algorithm.value == "sft"
+    assert rules.update_of("L1", begun=True).algorithm.value == "grpo"
+    assert rules.update_of("L0", begun=False).steps < rules.update_of("L0", begun=True).steps
+    assert (rules.contract_of("L0"), rules.contract_of("L1")) == ("week/v1", "week-desk/v1")
+
+
+def test_there_are_requests_enough_for_the_week() -> None:
+    """In the file that the demo takes its requests from."""
+    needed = sum(day.requests + day.log for day in week.PLAN)
+
+    assert needed <= len(FILE.read_bytes().splitlines())
+    assert len(week.PLAN) == 5

@@ -81,11 +81,6 @@ def _gained(quality: pd.DataFrame) -> Tile:
         if len(now) and rows.iloc[0]["place"] == 0 and len(rows) > 1:
             first, last = rows.iloc[0], now.iloc[0]
             change = points(float(last["rate"] - first["rate"]))
-            sure = (
-                f", 95% {points(last['gain_low'])} to {points(last['gain_high'])}"
-                if pd.notna(last["gain"])
-                else ""
-            )
             where = f"{inert_html(suite)}{' (vault)' if last['split'] == 'vault' else ''}"
             more = f"points on {where}<br>{percent(first['rate'])} to {percent(last['rate'])}"
             return Tile(name, change, more, "" if last["rate"] >= first["rate"] else "fail")

@@ -15,16 +15,20 @@ order by n.began_at desc, n.night desc
 limit $most
 
 -- name: quality
--- Versions in the order in which they came into service first, on suites as they were pinned last.
-with came as (
+-- Versions in the order in which they came into service first, on suites as they were pinned last: on the vault where it was
+-- asked, else on the gate's items.
+with asked as (
+    from v_quality where split = (select max(split) from v_quality)
+),
+came as (
     select version, min(seq) as seq, min(came_at) as came_at from v_service group by version
 ),
 newest as (
-    select suite, max_by(pin, night) as pin from v_quality group by suite
+    select suite, max_by(pin, coalesce(night, '')) as pin from asked group by suite
 )
 select
-    q.version, c.seq, c.came_at, l.state, l.role, q.suite, q.is_target, q.items, q.correct, q.night
-from v_quality q
+    q.version, c.seq, c.came_at, l.state, l.role, q.suite, q.split, q.is_target, q.items, q.correct, q.night
+from asked q
 join newest p on p.suite = q.suite and p.pin = q.pin
 join came c on c.version = q.version
 join version_lineage l on l.version = q.version

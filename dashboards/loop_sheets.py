@@ -81,16 +81,23 @@ def _gained(quality: pd.DataFrame) -> Tile:
         if len(now) and rows.iloc[0]["place"] == 0 and len(rows) > 1:
             first, last = rows.iloc[0], now.iloc[0]
             change = points(float(last["rate"] - first["rate"]))
-            more = f"points on {inert_html(suite)}<br>{percent(first['rate'])} to {percent(last['rate'])}"
+            where = f"{inert_html(suite)}{' (vault)' if last['split'] == 'vault' else ''}"
+            more = f"points on {where}<br>{percent(first['rate'])} to {percent(last['rate'])}"
             return Tile(name, change, more, "" if last["rate"] >= first["rate"] else "fail")
     return Tile(name, "–", "the version in service has not been measured")
 
 
-def curve_note() -> str:
+def curve_note(quality: pd.DataFrame) -> str:
     """What the curve of quality is drawn from."""
+    if (quality["split"] == "vault").any():
+        return (
+            "Share of the vault's items that each version in service got right, with its 95% interval. No verdict "
+            "rests on these items."
+        )
     return (
         "Share of the gate's items that each version in service got right, by the last verdict about it, with its 95% "
-        "interval. Items that are asked again every night flatter whoever passed on them."
+        "interval. Items that are asked again every night flatter whoever passed on them; "
+        "<code>rsi gate audit</code> asks others."
     )
 
 

@@ -58,7 +58,7 @@ def _(found):
     _left = mo.vstack(
         [
             mo.Html(
-                pieces.section("Do the nights add up?", loop_sheets.curve_note())
+                pieces.section("Do the nights add up?", loop_sheets.curve_note(found.quality))
                 + loop_sheets.curve_legend(found.quality)
             ),
             loop_charts.quality_by_version(found.quality)

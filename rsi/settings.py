@@ -286,6 +286,17 @@ class Workers(_Section):
     """fsspec URL under which jobs lie for the workers (``s3://bucket/jobs``); empty where they share this home."""
 
 
+class Retention(_Section):
+    """What `rsi tidy` may remove, by age in days; null keeps it for ever."""
+
+    spool_days: int | None = Field(None, ge=1)
+    """Files of the inbox that were read whole: their text lies in the home."""
+    jobs_days: int | None = Field(None, ge=1)
+    """Rollouts and working files of jobs that are over; what was asked, how it went and how it ended stay."""
+    snapshots_days: int | None = Field(None, ge=1)
+    """Stores of older versions that were kept beside the new one, and what a kill left of a snapshot or a move."""
+
+
 class Serve(_Section):
     """The gateway."""
 
@@ -325,6 +336,7 @@ class Deployment(_Section):
     where the bare base never succeeds and so has nothing to learn from."""
     night: NightRules = NightRules()
     workers: Workers = Workers()
+    retention: Retention = Retention()
     serve: Serve = Serve()
 
     def contract_of(self, role: str | None) -> str:
@@ -339,7 +351,7 @@ class Deployment(_Section):
     @property
     def digest(self) -> Digest:
         """SHA-256 of the settings that decide what a night does."""
-        return digest(self.model_dump(mode="json", exclude={"serve", "approvers", "redaction", "workers"}))
+        return digest(self.model_dump(mode="json", exclude={"serve", "approvers", "redaction", "workers", "retention"}))
 
     @classmethod
     def read(cls, path: Path) -> "Deployment":

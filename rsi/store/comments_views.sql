@@ -399,13 +399,14 @@ comment on column v_gates.decision is 'approve or reject; null while nobody has 
 comment on column v_gates.approver is 'Who answered; null while nobody has.';
 comment on column v_gates.promoted_at is 'When the candidate went into service, UTC; null where it did not.';
 
-comment on table v_quality is 'One row a version and suite: what it got right of the gate''s items, as the last verdict about it counted.';
+comment on table v_quality is 'One row a version, suite and split: what it got right of held-out items.';
 comment on column v_quality.version is 'Digest of the version.';
 comment on column v_quality.suite is 'Name of the suite.';
-comment on column v_quality.pin is 'Digest of the suite: only rows with the same one can be compared.';
+comment on column v_quality.pin is 'Digest of the suite, or which vault: only rows with the same one can be compared.';
+comment on column v_quality.split is 'gate: items that verdicts rest on, as the last one about the version counted; vault: items that none rests on (rsi gate audit).';
 comment on column v_quality.is_target is 'Whether the candidate had to be better on it; else it had to be no worse.';
-comment on column v_quality.verdict is 'The verdict that counted.';
-comment on column v_quality.night is 'The night that asked, YYYY-MM-DD (UTC).';
+comment on column v_quality.verdict is 'The verdict that counted; null on the vault.';
+comment on column v_quality.night is 'The night that asked, YYYY-MM-DD (UTC); null on the vault.';
 comment on column v_quality.items is 'Items that were asked.';
 comment on column v_quality.correct is 'Items with a right answer.';
 comment on column v_quality.rate is 'correct / items.';

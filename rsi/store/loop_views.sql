@@ -281,8 +281,8 @@ select
 from told t
 left join targets s using (verdict);
 
--- What versions got right of the items that the gate asked, as the last verdict about them counted. Counts of a verdict
--- with answers missing are left out: it counts them against the candidate.
+-- What versions got right of held-out items: of the gate's, as the last verdict about them counted, and of the vault.
+-- Counts of a verdict with answers missing are left out: it counts them against the candidate.
 create or replace view v_quality as
 with asked as (
     select v.verdict, v.night, v.champion, v.candidate, s.suite, v.suites ->> ('$."' || s.suite || '"') as pin
@@ -300,13 +300,29 @@ measured as (
     select candidate as version, *, (numbers ->> 'after')::double as rate from counted
     union all
     select champion as version, *, (numbers ->> 'before')::double as rate from counted
+),
+gated as (
+    select
+        version, suite, pin, is_target, verdict, night, (numbers ->> 'n')::bigint as items,
+        round(rate * (numbers ->> 'n')::bigint)::bigint as correct, rate
+    from measured
+    where (numbers ->> 'n')::bigint > 0
+    qualify row_number() over (partition by version, suite, pin order by night desc, verdict) = 1
+),
+audited as (
+    select
+        p.point ->> 'version' as version, p.point ->> 'suite' as suite, 'vault, ' || (l.body ->> 'drawn') as pin,
+        (p.point ->> 'items')::bigint as items, (p.point ->> 'right')::bigint as correct
+    from ledger l, unnest((l.body -> 'points')::json[]) as p (point)
+    where l.kind = 'audit'
+    qualify row_number() over (partition by p.point ->> 'version', p.point ->> 'suite', l.body ->> 'drawn' order by l.seq desc) = 1
 )
-select
-    version, suite, pin, is_target, verdict, night, (numbers ->> 'n')::bigint as items,
-    round(rate * (numbers ->> 'n')::bigint)::bigint as correct, rate
-from measured
-where (numbers ->> 'n')::bigint > 0
-qualify row_number() over (partition by version, suite, pin order by night desc, verdict) = 1;
+select version, suite, pin, 'gate' as split, is_target, verdict, night, items, correct, rate
+from gated
+union all
+select version, suite, pin, 'vault', true, null, null, items, correct, correct / items
+from audited
+where items > 0;
 
 -- Every time that a version came into service.
 create or replace view v_service as

@@ -104,6 +104,16 @@ def test_27_a_backup_of_a_newer_rsi_is_refused_with_its_version(made: Home, tmp_
         backup.restore(tmp_path / "copy", Home(tmp_path / "home"))
 
 
+def test_every_place_of_a_home_is_kept_or_left_out_on_purpose(tmp_path: Path) -> None:
+    """A new folder of the home has to be thought of."""
+    left_out = {"snapshot.duckdb", "gateways", "locks"}
+    home = Home(tmp_path)
+    places = [getattr(home, name) for name, one in vars(Home).items() if isinstance(one, property)]
+
+    names = {place.relative_to(home.root).parts[0] for place in places}
+    assert names - {*backup.TREES, *backup.FILES} == left_out
+
+
 def test_an_archive_that_leaves_its_folder_is_refused(tmp_path: Path) -> None:
     """Neither paths upwards nor links."""
     for at, (name, kind) in enumerate((("../key", tarfile.REGTYPE), ("key", tarfile.SYMTYPE))):

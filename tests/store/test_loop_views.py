@@ -215,6 +215,31 @@ def test_every_way_into_service_is_told_with_its_actor(night):
     ]
 
 
+def test_the_vault_stands_beside_what_gates_counted(home):
+    """The newest look at each version; one with other items stays apart."""
+    ledger = Ledger(home.ledger, FixedClock())
+
+    def look(drawn: int, **right: int) -> None:
+        points = [
+            {"version": name, "suite": "desk/v1", "right": n, "items": drawn} for name, n in right.items()
+        ]
+        ledger.append("audit", body={"points": points, "drawn": drawn})
+
+    look(90, a=30, b=40)
+    look(90, b=45)
+    look(50, b=10)
+    refresh(home, FixedClock())
+
+    found = ask(
+        home, "select version, items, correct, rate, split, pin from v_quality order by pin desc, version"
+    ).rows
+    assert found == [
+        ("a", 90, 30, 30 / 90, "vault", "vault, 90"),
+        ("b", 90, 45, 0.5, "vault", "vault, 90"),
+        ("b", 50, 10, 0.2, "vault", "vault, 50"),
+    ]
+
+
 def test_a_quiet_home_has_empty_views(home):
     """Views of a home without nights answer, with nothing."""
     refresh(home, FixedClock())

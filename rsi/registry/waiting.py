@@ -110,7 +110,8 @@ def end(home: Home, over: Mapping[str, str]) -> list[str]:
     ended = []
     for run in _suspended(url, home, list(over)):
         state = {"state": {"type": "CANCELLED", "name": "Over", "message": over[run.verdict]}}
-        if ask(url, "POST", f"/flow_runs/{run.id}/set_state", state).is_success:
+        reply = ask(url, "POST", f"/flow_runs/{run.id}/set_state", state)
+        if reply.is_success and reply.json().get("status") == "ACCEPT":
             ended.append(run.name)
     return ended
 

@@ -1,11 +1,9 @@
 """The promote flow on a real server: suspended, answered by form and by command, bypassed."""
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +12,6 @@ import pytest
 
 from flows.server import Server
 from flows.watch import Run, Watch
-from rsi.ids import canonical
 from rsi.ports import SystemClock
 from rsi.records import Approval, Decision, Verdict
 from rsi.registry import approval, champion, versions
@@ -25,7 +22,7 @@ from tests.flows.flow_made import APPROVER, made_contracts, with_request
 
 pytestmark = pytest.mark.flow
 
-CASES = ("form", "reject", "bypass", "command", "race", "superseded")
+CASES = ("form", "reject", "bypass", "command")
 
 
 @dataclass(frozen=True)
@@ -142,56 +139,6 @@ def test_a_run_pushed_past_its_form_fails(cases: dict[str, Case], server: Server
     httpx.post(f"{server.api_url}/flow_runs/{case.run}/set_state", json=body, timeout=60).raise_for_status()
     _until(watch, case.run, lambda run: run.state.type == "FAILED")
     assert (case.champion, case.kinds("approval"), case.kinds("promotion")) == (case.verdict.champion, 0, 0)
-
-
-def test_16_of_eight_answers_at_once_one_decides(
-    cases: dict[str, Case], server: Server, watch: Watch
-) -> None:
-    """Half of them say no. The server takes one and tells the others; one decision, at most one promotion."""
-    case = cases["race"]
-    address = f"{server.api_url}/flow_runs/{case.run}/resume"
-
-    def give(number: int) -> str:
-        said = {
-            "decision": ("approve", "reject")[number % 2],
-            "approver": APPROVER,
-            "reason": f"answer {number}",
-            "evidence": case.verdict.digest[:8],
-        }
-        reply = httpx.post(address, json={"run_input": said}, timeout=60, trust_env=False)
-        return str(reply.json().get("status")) if reply.is_success else f"HTTP {reply.status_code}"
-
-    with ThreadPoolExecutor(8) as pool:
-        told = list(pool.map(give, range(8)))
-    assert told.count("ACCEPT") == 1, told
-    ended = _until(watch, case.run, lambda run: run.state.name in ("Promoted", "Rejected"))
-    promoted = ended.state.name == "Promoted"
-    assert (case.kinds("approval"), case.kinds("promotion")) == (1, int(promoted))
-    assert case.champion == (case.verdict.candidate if promoted else case.verdict.champion)
-
-
-def test_a_newer_candidate_ends_the_run_that_asks_in_vain(
-    cases: dict[str, Case], server: Server, watch: Watch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Cancelled, naming the verdict that took its place, about which a run of its own asks."""
-    from flows.asking import ask as have_asked
-
-    monkeypatch.setenv("PREFECT_API_URL", server.api_url)
-    case = cases["superseded"]
-    newer = case.verdict.model_copy(update={"night": "2026-03-01"})
-    shutil.copytree(case.home.verdicts / case.verdict.digest, case.home.verdicts / newer.digest)
-    written = canonical(newer.model_dump(mode="json"))
-    (case.home.verdicts / newer.digest / "verdict.json").write_bytes(written)
-    approval.open_request(case.home, SystemClock(), Deployment.read(case.home.deployment_file), newer)
-
-    have_asked(case.home, "test")
-
-    run = watch.run(case.run)
-    assert (run.state.type, run.state.name) == ("CANCELLED", "Over")
-    assert f"superseded: verdict {newer.digest[:12]}" in str(run.state.message)
-    started = watch.keyed(f"promote:{newer.digest}")
-    assert started is not None
-    httpx.delete(f"{server.api_url}/flow_runs/{started.id}", timeout=30).raise_for_status()
 
 
 def test_the_command_answers_and_wakes_the_run(cases: dict[str, Case], server: Server, watch: Watch) -> None:

@@ -3,15 +3,12 @@
 import os
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import httpx
 import orjson
 import pytest
 
-from flows.processes import patiently
 from flows.server import Server, publish
 from flows.watch import Watch
 from rsi.errors import TransientError
@@ -85,45 +82,3 @@ def test_every_stage_nightly_and_promote_are_served_with_the_night_on_schedule(
     schedule = entries["nightly"]["schedules"][0]["schedule"]
     assert (schedule["cron"], schedule["timezone"]) == ("0 2 * * *", "UTC")
     assert all("home" in one["parameters"] for one in entries.values())
-
-
-@pytest.mark.flow
-def test_a_web_hook_is_told_of_runs_that_wait_or_fail(served: str, server: Server) -> None:
-    """One POST a run and state, by name; the address is kept as a secret, and a new one takes its place."""
-    from flows.automations import tell
-
-    heard: list[dict[str, str]] = []
-
-    class Hook(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            heard.append(orjson.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Hook) as hook:
-        threading.Thread(target=hook.serve_forever, daemon=True).start()
-        tell(served, "http://127.0.0.1:1/old")
-        tell(served, f"http://127.0.0.1:{hook.server_port}/secret-path")
-        promote = httpx.get(f"{server.api_url}/deployments/name/promote/{served}", timeout=30).json()["id"]
-        later = {"type": "SCHEDULED", "state_details": {"scheduled_time": "2099-01-01T00:00:00Z"}}
-        run = httpx.post(
-            f"{server.api_url}/deployments/{promote}/create_flow_run",
-            json={"name": "promote-1a2b3c4d", "state": later, "parameters": {"home": "/x", "verdict": "f" * 64}},
-            timeout=30,
-        ).json()["id"]
-        for kind, name in (("PAUSED", "Suspended"), ("FAILED", "Failed")):
-            body = {"state": {"type": kind, "name": name, "message": "<b>quoted</b>"}, "force": True}
-            httpx.post(f"{server.api_url}/flow_runs/{run}/set_state", json=body, timeout=30).raise_for_status()
-            assert patiently(lambda name=name: any(f": {name}" in one["text"] for one in heard), 90), heard
-        hook.shutdown()
-    ours = [one for one in heard if one["text"].startswith("promote-1a2b3c4d")]
-    assert [one["text"].splitlines()[0] for one in ours] == [
-        "promote-1a2b3c4d: Suspended",
-        "promote-1a2b3c4d: Failed",
-    ]
-    assert {one["subject"] for one in ours} == {f"rsi {served}"}
-    blocks = httpx.post(f"{server.api_url}/block_documents/filter", json={}, timeout=30).text
-    assert "secret-path" not in blocks

@@ -22,7 +22,8 @@ def dev(tmp_path, tiny_base):
     """A context whose labelled traces all lie on the dev side, and a candidate with another route text."""
     home = night_made.make_home(tmp_path / "home", tiny_base)
     plain = night_made.settings(tiny_base)
-    deployment = Deployment.model_validate({**plain.model_dump(), "split": {"dev": 0.9999, "gate": 0.0, "vault": 0.0}})
+    split = {"dev": 0.999999, "gate": 0.0, "vault": 0.0}
+    deployment = Deployment.model_validate({**plain.model_dump(), "split": split})
     ingest(home, FixedClock(), [home.inbox], deployment=deployment)
     now = champion.current(Ledger(home.ledger, FixedClock()))
     start = Start(night="2026-01-02", champion=now, ordinal=0, deployment=deployment.digest, previous=None)

@@ -1,4 +1,4 @@
-"""The night: discover, expand, update, gate, and a question to a person. The first file to read.
+"""The night: watch, discover, expand, update, gate, and a question to a person. The first file to read.
 
 Each stage reads the digest that the stage before made, makes something named by its own digest, and leaves one
 record in the ledger; a night that is killed and run again finds its records and goes on after the last. The
@@ -7,6 +7,7 @@ flows run these same functions, one a flow.
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import NamedTuple
 
 from rsi import faults
@@ -15,6 +16,7 @@ from rsi.discover.stage import discover
 from rsi.errors import BusyError, ContractError, QuietError, RefusedError
 from rsi.expand.stage import expand
 from rsi.gate.stage import judge
+from rsi.gate.watch import State, Watched, watch
 from rsi.ids import Digest, Night
 from rsi.records import Judgement, LedgerRecord
 from rsi.registry import approval, champion
@@ -89,10 +91,11 @@ def lock(home: Home, world: World, night: Night) -> Iterator[None]:
 
 
 def begin(home: Home, deployment: Deployment, world: World, night: Night) -> Context:
-    """Ingest the inbox and fix the night's input, or find it fixed.
+    """Ingest the inbox, watch the version in service, and fix the night's input; or find it fixed.
 
     Raises:
-        QuietError: the night is over, or nothing came in since the last one.
+        QuietError: the night is over, nothing came in since the last one, or a person was asked whether the version
+            before the champion comes back.
         ContractError: it began under another deployment file.
     """
     ledger = Ledger(home.ledger, world.clock)
@@ -104,6 +107,7 @@ def begin(home: Home, deployment: Deployment, world: World, night: Night) -> Con
     if begun is None:
         if home.inbox.is_dir():
             ingest(home, world.clock, [home.inbox], deployment=deployment, progress=world.progress)
+        look_back(home, deployment, world, night)
         start = _start(home, deployment, world, ledger, night)
         begun = _append(home, world, "night", night=night, output=start.digest, body=start.model_dump())
     if begun.body["deployment"] != deployment.digest:
@@ -113,6 +117,20 @@ def begin(home: Home, deployment: Deployment, world: World, night: Night) -> Con
         )
     faults.point("night.after_begin")
     return Context(home, deployment, world, Start.model_validate(begun.body))
+
+
+def look_back(home: Home, deployment: Deployment, world: World, night: str) -> Watched:
+    """Watch the version in service; where the contract wants it, the version before is back when this returns.
+
+    Raises:
+        QuietError: a person was asked: a candidate made from the champion would be stale by tomorrow.
+    """
+    from rsi.serve.client import replicas
+
+    found = watch(home, deployment, world, night, partial(replicas, home, world.engine))
+    if found.state is State.ASKED:
+        raise QuietError(found.reason)
+    return found
 
 
 def _start(home: Home, deployment: Deployment, world: World, ledger: Ledger, night: Night) -> Start:

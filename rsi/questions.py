@@ -1,6 +1,7 @@
 """Questions to the gate as the ledger has them: fixed before the first item is asked, and settled by a certificate.
 
-A record of kind `ask` stands for each time that a question is begun, one of kind `verdict` for what it found.
+A record of kind `ask` stands for each time that a question is begun, one of kind `verdict` for what it found, one
+of kind `watch` for a look at how a promoted version does in service.
 """
 
 from rsi.record import Record
@@ -114,3 +115,49 @@ class Ask(Record):
     bounds: Bounds | None
     """Null where the contract sets no budget."""
     seed: int
+
+
+class Arm(Record):
+    """How one version did in service."""
+
+    version: str
+    conversations: int
+    counted: int
+    """Of them, those that somebody judged, or all of them where the contract counts silence as well."""
+    failed: int
+    """Of those, the ones in which a trace failed."""
+
+    @property
+    def rate(self) -> float:
+        """Share of the counted that failed; 0 where none was counted."""
+        return self.failed / self.counted if self.counted else 0.0
+
+
+class Look(Record):
+    """One look at the live failures of a promoted version, against those of the version before it."""
+
+    contract: str
+    contract_digest: str
+    look: int
+    """Its number, from 1."""
+    looks: int
+    """So many are allowed."""
+    alpha: float
+    """What this look may spend."""
+    now: Arm
+    """The promoted version, since its promotion."""
+    before: Arm
+    """The version that it replaced, until then."""
+    p: float
+    """Of a difference as large, were both equal (Fisher's exact test, one-sided)."""
+    low: float
+    """Lower end of the 95% interval of the rise of the failure rate."""
+    high: float
+    """Upper end of it."""
+    rise: float
+    """Least rise that counts, by the contract."""
+
+    @property
+    def worse(self) -> bool:
+        """Whether the promoted version fails more: surely enough, and by enough."""
+        return self.p <= self.alpha and self.now.rate - self.before.rate >= self.rise

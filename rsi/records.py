@@ -312,6 +312,10 @@ class Clause(Record):
     numbers: dict[str, float]
 
 
+WATCH = "watch"
+"""The clause of a verdict that rests on live traffic: the champion fails more than the version before it did."""
+
+
 class Verdict(Record):
     """What the gate says of a candidate against the champion it was compared with."""
 
@@ -329,6 +333,11 @@ class Verdict(Record):
     """Digest of the per-item results."""
     judgement: Judgement
     clauses: tuple[Clause, ...]
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether its candidate is the version before the champion, to be put back into service."""
+        return any(one.name == WATCH for one in self.clauses)
 
 
 # --- approval and promotion ---------------------------------------------------------------------------------
@@ -360,7 +369,7 @@ class LedgerRecord(Record):
     """ISO 8601 UTC, not part of what must be the same after a crash."""
     kind: str
     """genesis, night, stage, mode (a label), role, ask (a question to the gate), verdict (its certificate), request,
-    approval, refusal, promotion, rollback, deletion, overrule, end."""
+    approval, refusal, promotion, rollback, watch (a look at live failures), deletion, overrule, end."""
     night: str | None = None
     stage: str | None = None
     input: str | None = None

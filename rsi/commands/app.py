@@ -25,6 +25,7 @@ from rsi.commands import (
     service,
     traces,
     versions,
+    watch,
 )
 
 app = typer.Typer(
@@ -58,6 +59,7 @@ for _command in (
     versions.promote,
     versions.rollback,
     loop.nightly,
+    watch.watch,
     service.serve,
     dashboards.dashboards,
     versions.status,

@@ -39,14 +39,10 @@ def _verdict(home: Home, prefix: str | None) -> Digest:
 
 def replicas(home: Home, deployment: Deployment) -> list[Replica]:
     """Every running gateway of this home; the deployment's engine where none runs."""
-    from rsi.engine.publish import EngineReplica
-    from rsi.serve.client import running
+    from rsi.serve.client import replicas as found
     from rsi.world import real
 
-    gateways: list[Replica] = list(running(home))
-    if gateways:
-        return gateways
-    return [EngineReplica(real(deployment).engine())]
+    return found(home, real(deployment).engine)
 
 
 def status(json: Json = False) -> None:

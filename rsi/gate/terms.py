@@ -117,3 +117,37 @@ class Order(Record):
     """How often a candidate with such a gain may be stopped for want of it."""
     look_every: int = Field(32, ge=8, le=10_000)
     """Items between two looks."""
+
+
+class Worse(StrEnum):
+    """What happens when a version fails more than the one before it did."""
+
+    PROPOSE = "propose"
+    """A person is asked whether the version before comes back."""
+    PERFORM = "perform"
+    """It comes back at once; the record names the contract as the actor."""
+
+
+class Unjudged(StrEnum):
+    """What a conversation counts as that nobody judged."""
+
+    LEFT_OUT = "left_out"
+    PASSED = "passed"
+    """For deployments where people speak up about failures only."""
+
+
+class Watch(Record):
+    """Live failures of a version after its promotion, against those of the version before it."""
+
+    alpha: Level = 0.05
+    """How often a version that fails no more is called worse, over all looks together."""
+    looks: int = Field(10, ge=1, le=1000)
+    """Looks that alpha is shared out over evenly; afterwards the version is watched no longer."""
+    min_conversations: int = Field(50, ge=10, le=1_000_000)
+    """Counted conversations of each version without which nothing is said, and new ones between two looks."""
+    rise: float = Field(0.02, ge=0, lt=1)
+    """Least rise of the share of failed conversations that counts."""
+    days: float = Field(28, gt=0, le=3650)
+    """How far back before the promotion the version before is looked at."""
+    worse: Worse = Worse.PROPOSE
+    unjudged: Unjudged = Unjudged.LEFT_OUT

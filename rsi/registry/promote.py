@@ -12,11 +12,16 @@ from rsi.engine.publish import PROBES, Replica, publish
 from rsi.errors import ContractError, IntegrityError, RefusedError
 from rsi.harness import hcp
 from rsi.ports import Clock
-from rsi.records import Approval, ChatMessage, Decision, LedgerRecord, Version
+from rsi.records import Approval, ChatMessage, Decision, Judgement, LedgerRecord, Verdict, Version
 from rsi.registry import adapters, champion, versions
 from rsi.registry.approval import verdict
 from rsi.settings import Home
 from rsi.store.ledger import Ledger
+
+
+def contract_actor(contract: str) -> str:
+    """Who a rollback names where the contract performs it."""
+    return f"contract {contract}"
 
 
 def probe_prompts(harness: hcp.Harness) -> tuple[tuple[ChatMessage, ...], ...]:
@@ -26,6 +31,9 @@ def probe_prompts(harness: hcp.Harness) -> tuple[tuple[ChatMessage, ...], ...]:
 
 def promote(home: Home, clock: Clock, name: str, replicas: Sequence[Replica], base: Path) -> LedgerRecord:
     """Put the candidate of an approved verdict into service.
+
+    Where the verdict says that the champion fails more than the version before it, this is a rollback, and who approved
+    it is its actor.
 
     Args:
         home: the deployment's folder.
@@ -42,24 +50,67 @@ def promote(home: Home, clock: Clock, name: str, replicas: Sequence[Replica], ba
         IntegrityError: something on disk is not what its name says.
     """
     ledger = Ledger(home.ledger, clock)
-    done = ledger.last(lambda one: one.kind == "promotion" and one.input == name)
+    done = _done(home, clock, ledger, name)
     if done is not None:
-        now = champion.point(home, clock)
-        if now != done.output:
-            raise RefusedError(
-                f"verdict {name[:12]} was promoted before, and {now[:12]} has replaced its version since; "
-                "run the gate again"
-            )
         return done
     approval = ledger.last(lambda one: one.kind == "approval" and one.input == name)
-    if approval is None or Approval.model_validate(approval.body).decision is not Decision.APPROVE:
+    said = Approval.model_validate(approval.body) if approval else None
+    if said is None or said.decision is not Decision.APPROVE:
         raise RefusedError(
             f"verdict {name[:12]} has no approval; answer it in the Prefect UI or with `rsi approve`"
         )
     found = verdict(home, name)
+    return _act(home, clock, ledger, found, replicas, base, (said.approver, said.reason))
+
+
+def go_back(home: Home, clock: Clock, name: str, replicas: Sequence[Replica], base: Path) -> LedgerRecord:
+    """Put the version before back into service on a verdict over live failures alone, as a contract may want it.
+
+    Its actor is the contract; the reason is what the verdict says. Parameters are those of `promote`.
+
+    Raises:
+        RefusedError: the verdict is another one, stale, or an adapter is not admitted or does not act.
+        IntegrityError: something on disk is not what its name says.
+    """
+    found = verdict(home, name)
+    if not found.goes_back or found.judgement is not Judgement.PASS:
+        raise RefusedError(f"verdict {name[:12]} does not say that the champion fails more; ask a person")
+    ledger = Ledger(home.ledger, clock)
+    done = _done(home, clock, ledger, name)
+    if done is not None:
+        return done
+    reason = "; ".join(one.text for one in found.clauses)
+    return _act(home, clock, ledger, found, replicas, base, (contract_actor(found.contract), reason))
+
+
+def _done(home: Home, clock: Clock, ledger: Ledger, name: str) -> LedgerRecord | None:
+    """The record that this verdict led to, if it did."""
+    done = ledger.last(lambda one: one.kind in ("promotion", "rollback") and one.input == name)
+    if done is None:
+        return None
+    now = champion.point(home, clock)
+    if now != done.output:
+        raise RefusedError(
+            f"verdict {name[:12]} was promoted before, and {now[:12]} has replaced its version since; "
+            "run the gate again"
+        )
+    return done
+
+
+def _act(
+    home: Home,
+    clock: Clock,
+    ledger: Ledger,
+    found: Verdict,
+    replicas: Sequence[Replica],
+    base: Path,
+    by: tuple[str, str],
+) -> LedgerRecord:
+    """Publish a verdict's candidate and move the pointer; `by` is who wants it and why."""
+    kind = "rollback" if found.goes_back else "promotion"
     if found.champion != champion.current(ledger):
         raise RefusedError(
-            f"stale: verdict {name[:12]} compares with {found.champion[:12]}, which is no longer in service"
+            f"stale: verdict {found.digest[:12]} compares with {found.champion[:12]}, which is no longer in service"
         )
     candidate = versions.load(home, found.candidate)
     effects = _publish(home, candidate, versions.load(home, found.champion), replicas, base)
@@ -67,11 +118,11 @@ def promote(home: Home, clock: Clock, name: str, replicas: Sequence[Replica], ba
     record = champion.move(
         home,
         clock,
-        "promotion",
+        kind,
         replaces=found.champion,
         to=found.candidate,
-        evidence=name,
-        body={"effects": effects},
+        evidence=found.digest,
+        body={"effects": effects, **({"actor": by[0], "reason": by[1]} if found.goes_back else {})},
     )
     faults.point("promote.after_record")
     return record

@@ -17,8 +17,9 @@ from rsi.errors import ContractError, IntegrityError
 from rsi.harness import hcp
 from rsi.ids import digest_file
 from rsi.ports import Clock
-from rsi.records import Approval, Decision, Judgement, LedgerRecord, Modes
+from rsi.records import Approval, Decision, Judgement, LedgerRecord, Modes, Verdict
 from rsi.registry import adapters, approval, champion, questions, versions
+from rsi.registry.promote import contract_actor
 from rsi.settings import Deployment, Home, contracts_dir
 from rsi.store.ledger import Ledger
 from rsi.tasks import bank, heldout, overrule
@@ -93,8 +94,8 @@ def _champion(home: Home, records: tuple[LedgerRecord, ...]) -> Iterator[Finding
             yield Finding("I1", f"{where} does not name the champion before it")
         if one.kind == "promotion":
             yield from _promotion(home, records, one, where)
-        if one.kind == "rollback" and (one.output not in served or not one.body.get("actor")):
-            yield Finding("I1", f"{where} names no earlier champion, or no actor")
+        if one.kind == "rollback":
+            yield from _rollback(home, records, one, served, where)
         served.append(str(one.output))
     if not served:
         yield Finding("I1", "no version was ever in service")
@@ -104,17 +105,47 @@ def _champion(home: Home, records: tuple[LedgerRecord, ...]) -> Iterator[Finding
         )
 
 
+def _rollback(
+    home: Home, records: tuple[LedgerRecord, ...], one: LedgerRecord, served: list[str], where: str
+) -> Iterator[Finding]:
+    if one.output not in served or not one.body.get("actor"):
+        yield Finding("I1", f"{where} names no earlier champion, or no actor")
+    if one.input is None:
+        return
+    try:
+        found = approval.verdict(home, one.input)
+    except IntegrityError as error:
+        yield Finding("I1", f"{where}: {error}")
+        return
+    if not found.goes_back:
+        yield Finding("I1", f"{where} stands on a verdict of the gate, not on one over live failures")
+    yield from _stands(found, one, where)
+    if one.body.get("actor") != contract_actor(found.contract) and not _approved(records, one):
+        yield Finding("I1", f"{where} has no approval")
+
+
 def _promotion(
     home: Home, records: tuple[LedgerRecord, ...], one: LedgerRecord, where: str
 ) -> Iterator[Finding]:
-    said = [Approval.model_validate(a.body) for a in records if a.kind == "approval" and a.input == one.input]
-    if not any(a.decision is Decision.APPROVE for a in said):
+    if not _approved(records, one):
         yield Finding("I1", f"{where} has no approval")
     try:
         found = approval.verdict(home, str(one.input))
     except IntegrityError as error:
         yield Finding("I1", f"{where}: {error}")
         return
+    if found.goes_back:
+        yield Finding("I1", f"{where} stands on a verdict over live failures, which a rollback does")
+    yield from _stands(found, one, where)
+
+
+def _approved(records: tuple[LedgerRecord, ...], one: LedgerRecord) -> bool:
+    said = [Approval.model_validate(a.body) for a in records if a.kind == "approval" and a.input == one.input]
+    return any(a.decision is Decision.APPROVE for a in said)
+
+
+def _stands(found: Verdict, one: LedgerRecord, where: str) -> Iterator[Finding]:
+    """What a verdict lacks to have led to this record."""
     if found.judgement is not Judgement.PASS:
         yield Finding("I1", f"{where} stands on a verdict that says {found.judgement.value!r}")
     if (found.candidate, found.champion) != (one.output, one.body.get("replaces")):
@@ -145,8 +176,11 @@ def _names(home: Home, records: tuple[LedgerRecord, ...]) -> Iterator[Finding]:
 def _named(one: LedgerRecord) -> Iterator[str]:
     if one.output and one.kind in (*champion.MOVES, "stage", "request"):
         yield one.output
+    if one.kind == "watch" and one.output:
+        yield one.output
     if one.input and (
-        one.kind in ("request", "approval", "promotion") or one.stage in ("expand", "update", "gate")
+        one.kind in ("request", "approval", "promotion", "rollback", "watch")
+        or one.stage in ("expand", "update", "gate")
     ):
         yield one.input
 

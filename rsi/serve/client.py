@@ -7,14 +7,15 @@ belongs to a process born at another time, is skipped.
 import math
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import httpx
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from rsi.engine.publish import EngineReplica, Replica
 from rsi.errors import ContractError, RefusedError, TransientError
-from rsi.ports import Clock, Prompt
+from rsi.ports import Clock, Engine, Prompt
 from rsi.settings import Home
 from rsi.store.files import write_whole
 
@@ -213,6 +214,11 @@ def running(home: Home) -> list[Gateway]:
         if _alive(said):
             found.append(Gateway(said.url, token(home)))
     return found
+
+
+def replicas(home: Home, engine: Callable[[], Engine]) -> list[Replica]:
+    """Where a version has to be published: every running gateway of this home; the engine where none runs."""
+    return list(running(home)) or [EngineReplica(engine())]
 
 
 def _alive(said: Registration) -> bool:

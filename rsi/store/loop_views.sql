@@ -212,7 +212,8 @@ made as (
     group by output
 ),
 judged as (
-    select candidate as version, max_by(verdict, night) as verdict from verdicts group by candidate
+    -- A verdict without suites is about the version in service: its candidate is the one to go back to.
+    select candidate as version, max_by(verdict, night) as verdict from verdicts where suites <> '{}' group by candidate
 )
 select
     v.version, v.parent, a.generation, v.base, v.harness, v.adapters, m.night, m.bank, b.tasks,
@@ -228,3 +229,29 @@ left join judged j on j.version = v.version
 left join verdicts d on d.verdict = coalesce(s.verdict, j.verdict)
 left join ledger p on p.kind = 'approval' and p.input = d.verdict
 left join used u on u.version = v.version;
+
+-- Looks at live failures after a promotion, each against the version before.
+create or replace view v_watch as
+with decided as (
+    select
+        input as verdict, any_value(body ->> 'decision' order by seq) as decision,
+        any_value(body ->> 'approver' order by seq) as approver
+    from ledger
+    where kind = 'approval'
+    group by input
+)
+select
+    l.seq, l.recorded_at, l.night, l.body ->> '$.now.version' as version, l.body ->> '$.before.version' as version_before,
+    l.body ->> 'contract' as contract, (l.body ->> 'look')::bigint as look, (l.body ->> 'looks')::bigint as looks,
+    (l.body ->> '$.now.conversations')::bigint as conversations, (l.body ->> '$.now.counted')::bigint as counted,
+    (l.body ->> '$.now.failed')::bigint as failed,
+    (l.body ->> '$.now.failed')::bigint / nullif((l.body ->> '$.now.counted')::bigint, 0) as rate,
+    (l.body ->> '$.before.counted')::bigint as counted_before, (l.body ->> '$.before.failed')::bigint as failed_before,
+    (l.body ->> '$.before.failed')::bigint / nullif((l.body ->> '$.before.counted')::bigint, 0) as rate_before,
+    (l.body ->> 'low')::double as low, (l.body ->> 'high')::double as high, (l.body ->> 'p')::double as p,
+    (l.body ->> 'alpha')::double as alpha, l.output is not null as is_worse, l.output as verdict, d.decision, d.approver,
+    b.recorded_at as rolled_back_at, b.body ->> 'actor' as actor
+from ledger l
+left join decided d on d.verdict = l.output
+left join ledger b on b.kind = 'rollback' and b.input = l.output
+where l.kind = 'watch';

@@ -369,7 +369,8 @@ class LedgerRecord(Record):
     """ISO 8601 UTC, not part of what must be the same after a crash."""
     kind: str
     """genesis, night, stage, mode (a label), role, ask (a question to the gate), verdict (its certificate), request,
-    approval, refusal, promotion, rollback, watch (a look at live failures), deletion, overrule, end."""
+    approval, refusal, promotion, rollback, watch (a look at live failures), deletion,
+    overrule, audit (of the vault), end."""
     night: str | None = None
     stage: str | None = None
     input: str | None = None

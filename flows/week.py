@@ -45,12 +45,13 @@ class Day(NamedTuple):
 
 
 PLAN = (
-    Day(requests=120, log=500),
-    Day(requests=60, episodes=40),
-    Day(requests=120, log=200),
-    Day(requests=120, app=80, episodes=40),
-    Day(requests=120, app=60, forgets=True),
+    Day(requests=120, episodes=30, log=500),
+    Day(requests=120, episodes=30),
+    Day(requests=120, episodes=30, log=200),
+    Day(requests=120, app=80, episodes=30),
+    Day(requests=120, app=60, episodes=30, forgets=True),
 )
+"""As much of both jobs on every day, so that versions are compared in service on the same mix."""
 
 
 class Traffic(NamedTuple):

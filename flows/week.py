@@ -45,11 +45,11 @@ class Day(NamedTuple):
 
 
 PLAN = (
-    Day(requests=120, episodes=30, log=500),
-    Day(requests=120, episodes=30),
-    Day(requests=120, episodes=30, log=200),
-    Day(requests=120, app=80, episodes=30),
-    Day(requests=120, app=60, episodes=30, forgets=True),
+    Day(requests=100, episodes=30, log=400),
+    Day(requests=100, episodes=30),
+    Day(requests=100, episodes=30, log=180),
+    Day(requests=100, app=70, episodes=30),
+    Day(requests=100, app=50, episodes=30, forgets=True),
 )
 """As much of both jobs on every day, so that versions are compared in service on the same mix."""
 

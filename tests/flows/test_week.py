@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from flows import week
-from flows.traffic import Request
+from flows.traffic import FILE, Request
 from flows.week import Day
 
 PLAN = (Day(requests=4, log=3), Day(requests=4, app=2, log=2))
@@ -65,3 +65,11 @@ def test_the_rules_of_the_week_alternate_roles_and_begin_the_clerk_with_solution
     assert rules.update_of("L1", begun=True).algorithm.value == "grpo"
     assert rules.update_of("L0", begun=False).steps < rules.update_of("L0", begun=True).steps
     assert (rules.contract_of("L0"), rules.contract_of("L1")) == ("week/v1", "week-desk/v1")
+
+
+def test_there_are_requests_enough_for_the_week() -> None:
+    """In the file that the demo takes its requests from."""
+    needed = sum(day.requests + day.log for day in week.PLAN)
+
+    assert needed <= len(FILE.read_bytes().splitlines())
+    assert len(week.PLAN) == 5

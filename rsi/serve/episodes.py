@@ -16,7 +16,7 @@ from rsi.harness import calls
 from rsi.harness.episode import Episode, Speaker, Turn
 from rsi.harness.loop import Play, Table, play
 from rsi.ids import digest
-from rsi.ports import Clock, Sampler
+from rsi.ports import Clock, Progress, Sampler, silent
 from rsi.records import Origin, Outcome, WorldTask
 from rsi.serve.capture import FEEDBACK, TRACE, nanoseconds
 from rsi.tasks.worlds import VERIFIER
@@ -57,6 +57,7 @@ def work(
     spool: Spool,
     clock: Clock,
     shift: str,
+    progress: Progress = silent,
 ) -> Tally:
     """Play the tasks and write them down; `shift` names the occasion: its traces and draws are its own.
 
@@ -71,17 +72,13 @@ def work(
         plays = [
             Play(one, int(digest([shift, one.task_id])[:8], 16), kind(one.environment).open) for one in some
         ]
-        for task, episode in zip(some, play(plays, table, sampler, by.adapter), strict=True):
-            for line in lines(
-                task,
-                episode,
-                by,
-                table.rules.stop,
-                f"{shift}:{task.task_id}",
-                (began, nanoseconds(clock.now())),
-            ):
+        episodes = play(plays, table, sampler, by.adapter)
+        when = (began, nanoseconds(clock.now()))
+        for task, episode in zip(some, episodes, strict=True):
+            for line in lines(task, episode, by, table.rules.stop, f"{shift}:{task.task_id}", when):
                 spool.append(line)
             right += episode.reward == 1.0
+        progress("work", start + len(some), len(tasks), f"{right} solved")
     return Tally(len(tasks), right)
 
 

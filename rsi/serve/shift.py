@@ -41,7 +41,7 @@ def shift_of(
     table = Table(Dialogue(read_tokenizer(world.base().folder)), harness.agent, judged)
     spool = Spool(home.inbox, "episodes", clock=world.clock)
     try:
-        tally = work(tasks, by, table, able(home, world, [version]), spool, world.clock, named)
+        tally = work(tasks, by, table, able(home, world, [version]), spool, world.clock, named, world.progress)
     finally:
         spool.close()
     return name, tally

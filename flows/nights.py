@@ -23,7 +23,7 @@ from rsi.commands.say import line, table
 from rsi.context import World
 from rsi.engine.publish import EngineReplica
 from rsi.environments import kind
-from rsi.errors import ContractError
+from rsi.errors import ContractError, RefusedError
 from rsi.gate.audit import COLUMNS, Point, audit, rows
 from rsi.harness import hcp
 from rsi.ids import canonical
@@ -124,7 +124,11 @@ class Nights:
             worked = (tally.right, tally.episodes)
             line(f"  it solved {tally.right} of {tally.episodes} tasks at the desk")
         name = next_night(self.home)
-        ending = loop.run(self.home, self.deployment, self.world, name)
+        try:
+            ending = loop.run(self.home, self.deployment, self.world, name)
+        except RefusedError as refused:
+            # The night is over, and its record says so; the next day comes all the same.
+            ending = loop.Ending(name, None, None, str(refused))
         line(f"  night {name}: {ending.reason}")
         self._settle(name)
         chosen = self.ledger.last(lambda one: (one.kind, one.night) == ("role", name))

@@ -251,7 +251,7 @@ comment on column refusals.traces is 'trace_uid of the traces it was made from.'
 comment on table ledger is 'A copy of the ledger file: one row a record, append-only, each naming the digest of the one before.';
 comment on column ledger.seq is 'Number of the record, from 1.';
 comment on column ledger.recorded_at is 'When, UTC.';
-comment on column ledger.kind is 'genesis, night, stage, ask, verdict, request, approval, refusal, promotion, rollback, overrule, deletion, audit or end.';
+comment on column ledger.kind is 'genesis, night, stage, mode, role, ask, verdict, request, approval, refusal, rebase, promotion, rollback, watch, overrule, deletion, contract, audit or end.';
 comment on column ledger.night is 'The night it belongs to; null outside of nights.';
 comment on column ledger.stage is 'discover, expand, update or gate; null for other kinds.';
 comment on column ledger.input is 'Digest of what it is about or was made from; null if nothing.';
@@ -293,3 +293,15 @@ comment on column versions.parent is 'Digest of the version it was made from; nu
 comment on column versions.base is 'Digest of the base model.';
 comment on column versions.harness is 'Digest of the harness.';
 comment on column versions.adapters is 'JSON: role -> name of the adapter.';
+
+comment on table jobs is 'One row a training job that is over. Its candidate stands in version_lineage.';
+comment on column jobs.job is 'Digest of the job: the name of its folder.';
+comment on column jobs.role is 'The role whose adapter was trained.';
+comment on column jobs.algorithm is 'grpo or sft.';
+comment on column jobs.bank is 'Digest of the bank it was trained on.';
+comment on column jobs.adapter is 'Name of the adapter it left; null where it left none.';
+comment on column jobs.steps is 'Steps that were taken.';
+comment on column jobs.ended is 'Why it ended, in words.';
+comment on column jobs.reason is 'Why it ended: steps, a budget (seconds, tokens, money, clock) or the rule that it broke.';
+comment on column jobs.seconds is 'Seconds of its steps, added up over all its runs.';
+comment on column jobs.sampled is 'Tokens that it sampled.';

@@ -84,7 +84,7 @@ def lock(home: Home, world: World, night: Night) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             since = world.clock.now().isoformat(timespec="seconds")
-            stack.enter_context(hold(home.night_lock, f"night {night}", since))
+            stack.enter_context(hold(home.night_lock, f"night {night}", since, any_thread=True))
         except BusyError as error:
             raise QuietError(str(error)) from None
         yield

@@ -26,6 +26,11 @@ def rebase(home: Home, deployment: Deployment, world: World, name: str) -> Endin
     if request is None or stands is not approval.Standing.STALE:
         said = f"is {stands.value}" if stands else "was never made"
         raise RefusedError(f"the request about verdict {name[:12]} {said}; only a stale one is gated again")
+    if request.role == approval.BACK:
+        raise RefusedError(
+            f"the request about verdict {name[:12]} is about going back from a version that is no longer in service; "
+            "`rsi watch` looks at the one that is"
+        )
     with lock(home, world, Night(request.night)):
         made = rebased(home, request.replaces, request.candidate, in_service)
         start = Start(

@@ -7,7 +7,6 @@ record too. How a request stands follows from the ledger and the clock alone: no
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from threading import current_thread
 from typing import NamedTuple
 
 from pydantic import ValidationError
@@ -41,6 +40,10 @@ class Standing(StrEnum):
     """Another version went into service: the change wants to be gated again on that one."""
 
 
+BACK = "back"
+"""Stands in the place of a role in requests about going back: no candidate of a role is newer than these."""
+
+
 class Request(NamedTuple):
     """A verdict that a person is asked about."""
 
@@ -53,7 +56,8 @@ class Request(NamedTuple):
     replaces: str
     """The champion that the verdict compares with."""
     role: str | None
-    """Whose adapter changed; null where only the harness did, empty where nobody wrote it down."""
+    """Whose adapter changed; null where only the harness did, `BACK` where a version is to come back, empty where
+    nobody wrote it down."""
     authors: tuple[str, ...]
     """Who ran the night, or gated by hand; none of them may answer."""
     rebased: str | None = None
@@ -127,7 +131,7 @@ def open_request(
             body={
                 "expires": expires.isoformat(timespec="seconds"),
                 "replaces": found.champion,
-                "role": found.role,
+                "role": BACK if found.goes_back else found.role,
                 "authors": sorted({approvers.author(), *authors}),
             },
         )
@@ -211,9 +215,7 @@ def answer(home: Home, clock: Clock, deployment: Deployment, said: Approval, evi
     now = clock.now()
     request = next((one for one in requests(ledger) if one.verdict == said.verdict), None)
     objection = _objection(home, request, deployment, said, evidence)  # runs ssh-keygen: not under the lock
-    # Answers in two threads of one process are two holders.
-    who = f"approval ({current_thread().name})"
-    with hold(home.store_lock, who, now.isoformat(timespec="seconds"), wait_s=30):
+    with hold(home.store_lock, "approval", now.isoformat(timespec="seconds"), wait_s=30):
         before = ledger.last(lambda one: one.kind == "approval" and one.input == said.verdict)
         why = objection
         if why is None and before is not None:

@@ -6,6 +6,7 @@ the holder for the message only. The store lock is never held across a model cal
 
 import fcntl
 import os
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,8 @@ import orjson
 
 from rsi.errors import BusyError
 
-_held: dict[Path, str] = {}
+_held: dict[Path, tuple[str, int]] = {}
+"""Lock -> its holder, and the thread that took it."""
 
 
 def holder(path: Path) -> str:
@@ -28,13 +30,15 @@ def holder(path: Path) -> str:
 
 
 @contextmanager
-def hold(path: Path, who: str, since: str, wait_s: float = 0.0) -> Iterator[None]:
+def hold(path: Path, who: str, since: str, wait_s: float = 0.0, *, any_thread: bool = False) -> Iterator[None]:
     """Hold a lock, or raise BusyError naming the holder after `wait_s` seconds.
 
-    The same holder in the same process may hold it again (a flow and its subflows).
+    The same holder in the same thread may hold it again; with `any_thread` in any thread of the process, as a flow and
+    its subflows do.
     """
     path = path.resolve()
-    if _held.get(path) == who:
+    known, thread = _held.get(path), threading.get_ident()
+    if known is not None and known[0] == who and (any_thread or known[1] == thread):
         yield
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -43,7 +47,7 @@ def hold(path: Path, who: str, since: str, wait_s: float = 0.0) -> Iterator[None
         _acquire(handle, path, wait_s)
         os.ftruncate(handle, 0)
         os.pwrite(handle, orjson.dumps({"holder": who, "pid": os.getpid(), "since": since}), 0)
-        _held[path] = who
+        _held[path] = (who, thread)
         try:
             yield
         finally:

@@ -256,7 +256,8 @@ left join decided d on d.verdict = l.output
 left join ledger b on b.kind = 'rollback' and b.input = l.output
 where l.kind = 'watch';
 
--- How a candidate did on the suite that it had to be better on. The target is the suite that has no clauses of a guard.
+-- How a candidate did on the suite that it had to be better on. The target is the suite that has no clauses of a guard;
+-- verdicts over live failures have no suite, and no row here.
 create or replace view v_gates as
 with targets as (
     select v.verdict, any_value(s.suite) as suite
@@ -279,7 +280,7 @@ select
     (t.gain ->> 'difference')::double as gain, (t.gain ->> 'low')::double as gain_low,
     (t.gain ->> 'high')::double as gain_high, t.decision, t.approver, t.promoted_at
 from told t
-left join targets s using (verdict);
+join targets s using (verdict);
 
 -- What versions got right of held-out items: of the gate's, as the last verdict about them counted, and of the vault.
 -- Counts of a verdict with answers missing are left out: it counts them against the candidate.

@@ -24,7 +24,7 @@ from rsi.update import objective
 from rsi.update.responses import Responses
 from rsi.update.scoring import Decoder
 
-LENGTHS = (512, 2048, 8192, 32_768, 40_000)
+LENGTHS = (512, 2048, 8192, 32_768)
 WAYS = ("response", "full")
 VOCABULARY = 4096
 
@@ -51,13 +51,13 @@ class Spent(NamedTuple):
 
 
 def model(trained: int) -> tuple[Decoder, list[torch.nn.Parameter]]:
-    """Four layers, 256 wide, with LoRA of that rank on all linear layers."""
+    """Six layers, 256 wide, with LoRA of that rank on all linear layers."""
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=VOCABULARY,
         hidden_size=256,
         intermediate_size=2048,
-        num_hidden_layers=4,
+        num_hidden_layers=6,
         num_attention_heads=4,
         num_key_value_heads=2,
         max_position_embeddings=40_960,

@@ -19,9 +19,10 @@ from rsi.harness import hcp
 from rsi.ids import Night
 from rsi.night import begin
 from rsi.questions import Arm
+from rsi.rebase import rebase
 from rsi.records import Approval, Decision
 from rsi.registry import approval, champion, versions
-from rsi.registry.promote import go_back, promote
+from rsi.registry.promote import go_back, promote, rollback
 from rsi.registry.verify import verify
 from rsi.settings import PROJECT, Home
 from rsi.store.ledger import Ledger
@@ -234,6 +235,18 @@ def test_a_performed_rollback_that_is_refused_asks_a_person(site):
     assert (found.state, site.now) == (State.ASKED, worse)
     assert "was refused: the gateway answered 422" in found.reason
     assert site.asked() == [found.verdict]
+
+
+def test_going_back_from_a_version_that_is_gone_is_not_gated(site):
+    """A request about it is over once somebody rolled back by hand; it holds no change that could be gated again."""
+    site.spool(site.before, good=60, bad=0, hours=-5)
+    site.traffic(site.now, good=0, bad=60)
+    verdict = site.look().verdict
+    rollback(site.home, site.clock, site.before, "ada", "it is bad", site.replicas(), site.base)
+
+    assert not approval.waiting(site.ledger, site.clock.now())
+    with pytest.raises(RefusedError, match="about going back"):
+        rebase(site.home, night_made.settings(site.base), site.world, verdict)
 
 
 def test_a_verdict_of_the_gate_performs_nothing(site):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -66,3 +67,23 @@ def test_the_same_holder_may_hold_it_again(tmp_path):
             pass
     with hold(tmp_path / "night", "b", "now"):
         pass
+
+
+def test_two_threads_are_two_holders_unless_they_work_as_one(tmp_path):
+    """Threads of a server must not write at once because they do the same; a night's flows run in any thread."""
+    found: list[str] = []
+
+    def again(any_thread: bool) -> None:
+        try:
+            with hold(tmp_path / "store", "a", "now", any_thread=any_thread):
+                found.append("held")
+        except BusyError:
+            found.append("busy")
+
+    with hold(tmp_path / "store", "a", "now"):
+        for any_thread in (False, True):
+            thread = threading.Thread(target=again, args=(any_thread,))
+            thread.start()
+            thread.join()
+
+    assert found == ["busy", "held"]

@@ -2,7 +2,7 @@
 
 Log-probs of the labels on fifty prompts, each version's engine loaded afresh with all of its adapters.
 
-`RSI_HOME=… python -m tests.benchmarks.bench_undisturbed BEFORE AFTER`
+`RSI_HOME=… python -m tests.benchmarks.undisturbed BEFORE AFTER`
 """
 
 import sys

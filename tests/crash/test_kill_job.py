@@ -170,7 +170,9 @@ def test_a_killed_job_runs_to_the_same_end(point, home, alone, tiny_base, tmp_pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("turn", range(1, 5))
+@pytest.mark.parametrize(
+    "turn", [pytest.param(one, marks=() if one == 2 else pytest.mark.slow) for one in range(1, 5)]
+)
 @pytest.mark.parametrize("point", ["update.after_step", "rollouts.after_part"])
 def test_a_job_killed_again_and_again_runs_to_the_same_end(point, turn, home, alone, tiny_base, tmp_path):
     """At every turn of a point, and once more while it resumes."""

@@ -18,6 +18,8 @@ from tests.made import FixedClock
 ELSEWHERE = {"approval", "collect", "delete", "move", "promote", "remote", "rollback", "rollouts", "spool"}
 """Points that a night does not pass; they are killed at in the tests of those modules."""
 POINTS = [name for name in faults.points() if name.split(".")[0] not in ELSEWHERE]
+QUICK = {"night.after_begin", "expand.after_bank", "update.after_checkpoint", "gate.after_ask", "ledger.after_append"}
+"""Points that every run of the tests kills at: one in each part of a night. The others take their time."""
 LATER = {"ledger.after_append": 3, "update.after_step": 3}
 """Turn at which to kill, where the first would come before anything interesting."""
 
@@ -61,7 +63,9 @@ def prepared(tmp_path_factory, tiny_base):
     return fresh, contracts, outcome(alone)
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(
+    "point", [pytest.param(one, marks=() if one in QUICK else pytest.mark.slow) for one in POINTS]
+)
 def test_a_killed_night_runs_to_the_same_end(point, prepared, tiny_base, tmp_path):
     """Ledger, digests and adapters are equal, whichever point the process died at."""
     fresh, contracts, expected = prepared

@@ -27,7 +27,19 @@ ROLES = ("L0", "L1", "L2", "L3")
 STEP = 16
 """Held-out items that a lesson adds: as many as pass at the level of one question."""
 _THINGS = ("invoice", "garden", "trumpet", "glacier", "pillow", "lantern", "orchard", "vessel")
-_ASKED = ("Measure", "Describe", "Mend", "Paint", "Weigh", "Borrow", "Polish", "Compare", "Bury", "Photograph", "Fold")
+_ASKED = (
+    "Measure",
+    "Describe",
+    "Mend",
+    "Paint",
+    "Weigh",
+    "Borrow",
+    "Polish",
+    "Compare",
+    "Bury",
+    "Photograph",
+    "Fold",
+)
 HELD_OUT = tuple(f"{verb} an old {thing}" for verb, thing in product(_ASKED, _THINGS))
 """Requests of the gate; the one with number n wants the role `ROLES[n % 4]`."""
 _ROLE_OF = {text: at % 4 for at, text in enumerate(HELD_OUT)}
@@ -37,7 +49,7 @@ BARE, ACTING = (-1.5, -1.4, -1.3, -1.35), (-0.5, -1.5, -2.5, -2.5)
 
 
 class Pupil:
-    """An engine that routes the first n held-out requests right, by what its adapter's files and its prompt say of n."""
+    """An engine that routes the first n held-out requests right; its adapter's files and its prompt say n."""
 
     def __init__(self, base: str) -> None:
         self.base = base
@@ -194,7 +206,9 @@ def logs(inbox: Path, number: int) -> None:
                 {"role": "user", "content": f"{text} {_mark(number, at)}"},
                 {"role": "assistant", "content": "well"},
             ],
-            "scores": [{"name": "route", "value": float(role == "L0"), "correction": role, "source": "human"}],
+            "scores": [
+                {"name": "route", "value": float(role == "L0"), "correction": role, "source": "human"}
+            ],
         }
         for role, texts in night_made.REQUESTS.items()
         for at, text in enumerate(texts[:2])

@@ -21,7 +21,13 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from rsi import faults
 from rsi import night as nights
@@ -243,7 +249,9 @@ class Machine(RuleBasedStateMachine):
         decision=st.sampled_from((Decision.APPROVE, Decision.APPROVE, Decision.REJECT)),
         approver=st.sampled_from(("ada", "grace")),
         typed=st.sampled_from((True, True, True, False)),
-        point=st.sampled_from((None, None, "approval.before_record", "ledger.before_append", "ledger.after_append")),
+        point=st.sampled_from(
+            (None, None, "approval.before_record", "ledger.before_append", "ledger.after_append")
+        ),
     )
     def answer(self, pick: int, decision: Decision, approver: str, typed: bool, point: str | None) -> None:
         """A person answers any request there ever was, the newest ones first; one that mistyped is refused."""
@@ -251,9 +259,7 @@ class Machine(RuleBasedStateMachine):
         stands = self.known.standing(one, self.clock.now())
         same = (one.decision, one.approver) == (decision, approver)
         new = one.decision is None and (stands == "open" or decision is Decision.REJECT)
-        said = Approval(
-            verdict=one.verdict, decision=decision, approver=approver, reason="so", via="command"
-        )
+        said = Approval(verdict=one.verdict, decision=decision, approver=approver, reason="so", via="command")
         evidence = one.verdict[:8] if typed else "0" * 8
         done = self.tried(
             lambda: approval.answer(self.home, self.clock, self.deployment, said, evidence),
@@ -267,7 +273,14 @@ class Machine(RuleBasedStateMachine):
     @rule(
         pick=st.integers(0, 9),
         point=st.sampled_from(
-            (None, None, "promote.before_record", "promote.after_record", "ledger.before_append", "ledger.after_append")
+            (
+                None,
+                None,
+                "promote.before_record",
+                "promote.after_record",
+                "ledger.before_append",
+                "ledger.after_append",
+            )
         ),
     )
     def promote(self, pick: int, point: str | None) -> None:
@@ -287,7 +300,9 @@ class Machine(RuleBasedStateMachine):
 
     @rule(
         pick=st.none() | st.integers(0, 9),
-        point=st.sampled_from((None, None, "rollback.before_record", "ledger.before_append", "ledger.after_append")),
+        point=st.sampled_from(
+            (None, None, "rollback.before_record", "ledger.before_append", "ledger.after_append")
+        ),
     )
     def roll_back(self, pick: int | None, point: str | None) -> None:
         """To the version before, or to any that was in service."""
@@ -386,7 +401,9 @@ class Machine(RuleBasedStateMachine):
         wanted = [one for one in known.asked if known.standing(one, now) == "open"]
         assert [one.verdict for one in approval.waiting(self.ledger, now)] == [one.verdict for one in wanted]
         stands = {one.verdict: known.standing(one, now) for one in known.asked}
-        found = {one.verdict: one.standing(now, known.served[-1]).value for one in approval.requests(self.ledger)}
+        found = {
+            one.verdict: one.standing(now, known.served[-1]).value for one in approval.requests(self.ledger)
+        }
         assert found == stands
         for name in {name for one in wanted for name in (one.candidate, one.replaces)} | {known.served[-1]}:
             for adapter in versions.load(self.home, name).adapters.values():
@@ -457,7 +474,7 @@ class Machine(RuleBasedStateMachine):
         return True
 
     def tried(self, act: Callable[[], object], point: str | None, *, expected: bool) -> bool:
-        """Whether it was done: refused exactly where it is not expected; what dies was done where its record was made."""
+        """Whether it was done: refused where it is not expected and only there; what dies, where its record is made."""
         with dying(point, 1, die):
             try:
                 act()
@@ -478,7 +495,9 @@ class Machine(RuleBasedStateMachine):
             if one["kind"] == "request":
                 said = one["body"]
                 expires = datetime.fromisoformat(one["at"]).astimezone(UTC) + timedelta(days=7)
-                self.known.asked.append(Asked(one["input"], one["output"], said["replaces"], said["role"], expires))
+                self.known.asked.append(
+                    Asked(one["input"], one["output"], said["replaces"], said["role"], expires)
+                )
         self.known.lines = len(lines)
         return self.known
 
@@ -507,7 +526,9 @@ class Killed(Machine):
 
 def test_58_a_home_survives_whatever_happens_to_it() -> None:
     """A few short histories."""
-    quick = settings(max_examples=4, stateful_step_count=12, derandomize=True, suppress_health_check=list(HealthCheck))
+    quick = settings(
+        max_examples=4, stateful_step_count=12, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
     run_state_machine_as_test(Machine, settings=quick)
 
 

@@ -411,9 +411,9 @@ select distinct 'bank', bank, 'made for', 'mode', mode_id, night from about
 union all
 select 'mode', mode_id, 'seen in', 'trace', trace_uid, night from about
 union all
-select 'verdict', verdict, if(suites = '{}', 'goes back to', 'judged'), 'version', candidate, night from verdicts
+select 'verdict', verdict, case when suites = '{}' then 'goes back to' else 'judged' end, 'version', candidate, night from verdicts
 union all
-select 'verdict', verdict, if(suites = '{}', 'away from', 'against'), 'version', champion, night from verdicts
+select 'verdict', verdict, case when suites = '{}' then 'away from' else 'against' end, 'version', champion, night from verdicts
 union all
 select kind, seq::varchar, 'about', 'verdict', input, night
 from ledger

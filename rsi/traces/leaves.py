@@ -55,7 +55,7 @@ class Leaves:
 
     def _object(self, number: int, inside: JsonObject, name: str) -> None:
         said = inside.get("key") or inside.get("name") if "value" in inside else None
-        named = said if isinstance(said, str) else name
+        named = str(said) if isinstance(said, str | int) else name
         for key, one in inside.items():
             self._add(number, key, named if named and key in _VALUE_KEYS else key, one)
 

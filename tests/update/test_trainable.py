@@ -35,5 +35,5 @@ def test_a_bank_without_a_task_that_can_be_trained_makes_a_quiet_night(home: Hom
     )
     name = bank.freeze(home, "2026-01-02", [CALL])
 
-    with pytest.raises(QuietError, match=r"has no route task.*keeps 1 of hop tool"):
+    with pytest.raises(QuietError, match=r"has no task of hop route or world.*keeps 1 of hop tool"):
         update(Context(home, deployment, night_made.world(tiny_base), start), name)

@@ -7,6 +7,8 @@ the home after each step, as `rsi verify` is asked.
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -565,6 +567,30 @@ class Killed(Machine):
     """The same, with nights that are killed."""
 
     kills = True
+
+
+def test_26_a_home_with_adapters_in_service_is_restored_elsewhere(tmp_path: Path) -> None:
+    """By the command, with nothing to find: the pointer names places of the new home."""
+    begun = beginning()
+    backup.backup(Home(begun.root / "home"), FixedClock(STARTS), tmp_path / "copy")
+    home = Home(tmp_path / "elsewhere")
+    command = [
+        sys.executable,
+        "-m",
+        "rsi.cli",
+        "--home",
+        str(home.root),
+        "restore",
+        str(tmp_path / "copy"),
+        "--json",
+    ]
+    environment = {**os.environ, "RSI_CONTRACTS": str(begun.root / "contracts")}
+
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert orjson.loads(done.stdout)["findings"] == []
+    assert str(home.adapters).encode() in home.champion.read_bytes()
 
 
 def test_58_a_home_survives_whatever_happens_to_it() -> None:

@@ -7,8 +7,6 @@ the home after each step, as `rsi verify` is asked.
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -47,6 +45,7 @@ from rsi.store import backup
 from rsi.store.ledger import Ledger
 from rsi.traces.ingest import ingest
 from tests import machine_made
+from tests.commands.spoken import Terminal
 from tests.made import FixedClock
 
 POINTS = (
@@ -569,34 +568,24 @@ class Killed(Machine):
     kills = True
 
 
-def test_26_a_home_with_adapters_in_service_is_restored_elsewhere(tmp_path: Path) -> None:
+def test_26_a_home_with_adapters_in_service_is_restored_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """By the command, with nothing to find: the pointer names places of the new home."""
-    begun = beginning()
+    begun, home = beginning(), Home(tmp_path / "elsewhere")
+    monkeypatch.setenv("RSI_CONTRACTS", str(begun.root / "contracts"))
     backup.backup(Home(begun.root / "home"), FixedClock(STARTS), tmp_path / "copy")
-    home = Home(tmp_path / "elsewhere")
-    command = [
-        sys.executable,
-        "-m",
-        "rsi.cli",
-        "--home",
-        str(home.root),
-        "restore",
-        str(tmp_path / "copy"),
-        "--json",
-    ]
-    environment = {**os.environ, "RSI_CONTRACTS": str(begun.root / "contracts")}
 
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    said = Terminal(home, monkeypatch, capsys).ok("restore", str(tmp_path / "copy"), "--json")
 
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert orjson.loads(done.stdout)["findings"] == []
+    assert orjson.loads(said)["findings"] == []
     assert str(home.adapters).encode() in home.champion.read_bytes()
 
 
 def test_58_a_home_survives_whatever_happens_to_it() -> None:
     """A few short histories."""
     quick = settings(
-        max_examples=4, stateful_step_count=12, derandomize=True, suppress_health_check=list(HealthCheck)
+        max_examples=5, stateful_step_count=12, derandomize=True, suppress_health_check=list(HealthCheck)
     )
     run_state_machine_as_test(Machine, settings=quick)
 

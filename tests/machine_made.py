@@ -39,6 +39,9 @@ _ASKED = (
     "Bury",
     "Photograph",
     "Fold",
+    "Draw",
+    "Carry",
+    "Count",
 )
 HELD_OUT = tuple(f"{verb} an old {thing}" for verb, thing in product(_ASKED, _THINGS))
 """Requests of the gate; the one with number n wants the role `ROLES[n % 4]`."""
@@ -174,7 +177,7 @@ def contracts(root: Path) -> Path:
     (root / "gate" / "tiny" / "v1.toml").write_text(
         f'schema_version = 1\nname = "tiny/v1"\n[target]\nsuite = "machine-routing/v1"\ndigest = "{routing}"\n'
         "min_items = 4\nmin_accuracy = 0.0\nmin_label_accuracy = 0.0\nmin_hard_accuracy = 0.0\nalpha = 0.49\n"
-        '[budget]\nitems = "reused"\nalpha = 0.49\nquestions = 16\naccepts = 5\nstarts = 3\n'
+        '[budget]\nitems = "reused"\nalpha = 0.49\nquestions = 16\naccepts = 6\nstarts = 3\n'
         f'[[guards]]\nsuite = "machine-easy/v1"\ndigest = "{guard}"\nmin_items = 1\nmargin = 0.9\nalpha = 0.49\n'
         "champion_low = 0.0\nchampion_high = 1.0\nmax_tokens = 4\n"
     )

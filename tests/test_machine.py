@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import orjson
 import pytest
@@ -44,6 +45,7 @@ from rsi.store import backup
 from rsi.store.ledger import Ledger
 from rsi.traces.ingest import ingest
 from tests import machine_made
+from tests.commands.spoken import Terminal
 from tests.made import FixedClock
 
 POINTS = (
@@ -62,6 +64,7 @@ POINTS = (
 """Where a night of this machine can break off."""
 AFTER = ("ledger.after_append", "promote.after_record", "collect.after_record")
 """Points that are reached when the record is written."""
+STARTS = "2031-01-02T02:00:00+00:00"
 NOTHING_LEFT = ("budget of", "are retired", "alpha of", "was begun")
 """What the gate says where a question may not be asked any more."""
 
@@ -99,6 +102,18 @@ class Known:
     moves: int = 0
     """Promotions and rollbacks."""
 
+    def read(self, home: Home) -> "Known":
+        """Take in what was asked since."""
+        lines = home.ledger.read_bytes().splitlines()
+        for line in lines[self.lines :]:
+            one = orjson.loads(line)
+            if one["kind"] == "request":
+                said = one["body"]
+                expires = datetime.fromisoformat(one["at"]).astimezone(UTC) + timedelta(days=7)
+                self.asked.append(Asked(one["input"], one["output"], said["replaces"], said["role"], expires))
+        self.lines = len(lines)
+        return self
+
     def standing(self, one: Asked, now: datetime) -> str:
         """In words of the machine's own rules."""
         if one.decision is not None:
@@ -112,14 +127,46 @@ class Known:
         return "open" if one.replaces == self.served[-1] else "stale"
 
 
+class Beginning(NamedTuple):
+    """Where every history begins."""
+
+    root: Path
+    """Holds the home and its contracts."""
+    base: Path
+    known: Known
+
+
 @cache
-def prepared() -> tuple[Path, Path]:
-    """A folder with a home before its first night, and a base; one for all examples of a process."""
-    root = Path(tempfile.mkdtemp(prefix="rsi-machine-"))
-    folder = machine_made.base(root / "base")
+def beginning() -> Beginning:
+    """A home whose first night's candidate is in service and whose second night's waits; one a process."""
+    root, clock = Path(tempfile.mkdtemp(prefix="rsi-machine-")), FixedClock(STARTS)
+    base = machine_made.base(root / "base")
     machine_made.contracts(root / "contracts")
-    machine_made.make_home(root / "home", folder, FixedClock("2031-01-01T00:00:00+00:00"))
-    return root, folder
+    home, deployment = machine_made.make_home(root / "home", base, clock)
+    known = Known([champion.current(Ledger(home.ledger, clock))])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RSI_CONTRACTS", str(root / "contracts"))
+        patch.setattr(nights, "refresh", lambda *_: None)
+        for number in (1, 2):
+            world = machine_made.world(home, base, clock)
+            machine_made.logs(home.inbox, number)
+            ending = nights.run(home, deployment, world, nights.Night(f"2031-01-0{number}"))
+            assert ending.verdict is not None, ending.reason
+            if number == 1:
+                said = Approval(
+                    verdict=ending.verdict,
+                    decision=Decision.APPROVE,
+                    approver="ada",
+                    reason="so",
+                    via="command",
+                )
+                approval.answer(home, clock, deployment, said, ending.verdict[:8])
+                promote.promote(home, clock, ending.verdict, [EngineReplica(world.engine())], base)
+    (first, _) = known.read(home).asked
+    first.decision, first.approver, first.promoted = Decision.APPROVE, "ada", True
+    known.served.append(first.candidate)
+    known.moves = 1
+    return Beginning(root, base, known)
 
 
 @contextmanager
@@ -156,18 +203,21 @@ class Machine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        made, self.base = prepared()
+        begun = beginning()
+        self.base = begun.base
         self.root = Path(tempfile.mkdtemp(prefix="rsi-machine-"))
         self.patch = pytest.MonkeyPatch()
-        self.patch.setenv("RSI_CONTRACTS", str(made / "contracts"))
+        self.patch.setenv("RSI_CONTRACTS", str(begun.root / "contracts"))
         # The readers' copy takes longer than everything else together, and no invariant is about it.
         self.patch.setattr(nights, "refresh", lambda *_: None)
-        self.clock = FixedClock("2031-01-02T02:00:00+00:00")
+        self.clock = FixedClock(STARTS)
         self.home = Home(self.root / "0" / "home")
-        shutil.copytree(made / "home", self.home.root)
+        shutil.copytree(begun.root / "home", self.home.root)
+        # The pointer names places of the home that was copied; whatever starts rewrites it.
+        champion.point(self.home, self.clock)
         self.deployment = machine_made.night_made.settings(self.base)
-        self.count = 0
-        self.known = Known([champion.current(self.ledger)])
+        self.count = 2
+        self.known = deepcopy(begun.known)
         self.saved: Known | None = None
         self.before = self.home.ledger.read_bytes()
 
@@ -196,22 +246,20 @@ class Machine(RuleBasedStateMachine):
         if now:
             ingest(self.home, self.clock, [self.home.inbox], deployment=self.deployment)
 
-    @rule(good=st.booleans(), quiet=st.sampled_from((False, False, False, True)))
-    def night(self, good: bool, quiet: bool) -> None:
-        """A night, mostly after a day with traffic; its candidate is better, or is not."""
-        name = self.day(quiet)
-        self.slept(name, machine_made.STEP if good else 0)
-
     @rule(
-        point=st.sampled_from(POINTS),
+        good=st.sampled_from((True, True, False)),
+        quiet=st.sampled_from((False, False, False, True)),
+        point=st.none() | st.sampled_from(POINTS),
         turn=st.integers(1, 9),
         killed=st.booleans(),
     )
-    def crash(self, point: str, turn: int, killed: bool) -> None:
-        """A night that breaks off at a point; where it is passed less often, at its first time."""
-        turn = turn if point.startswith("ledger") else 1
-        name = self.day(quiet=False)
-        self.broke(name, machine_made.STEP, point, turn, killed)
+    def night(self, good: bool, quiet: bool, point: str | None, turn: int, killed: bool) -> None:
+        """A night, mostly after a day with traffic; it may break off, and its candidate is better or is not."""
+        name, gain = self.day(quiet), machine_made.STEP if good else 0
+        if point is None:
+            self.slept(name, gain)
+        else:
+            self.broke(name, gain, point, turn if point.startswith("ledger") else 1, killed)
 
     @precondition(lambda self: self.known.broken)
     @rule(pick=st.integers(0, 9), point=st.none() | st.sampled_from(POINTS), killed=st.booleans())
@@ -298,6 +346,13 @@ class Machine(RuleBasedStateMachine):
             self.known.served.append(one.candidate)
             self.known.moves += 1
 
+    @precondition(lambda self: self.known.asked)
+    @rule()
+    def accept(self) -> None:
+        """The newest request is approved and promoted, as on a good morning."""
+        self.answer(pick=0, decision=Decision.APPROVE, approver="ada", typed=True, point=None)
+        self.promote(pick=0, point=None)
+
     @rule(
         pick=st.none() | st.integers(0, 9),
         point=st.sampled_from(
@@ -359,7 +414,6 @@ class Machine(RuleBasedStateMachine):
         assert self.saved is not None
         self.home = Home(self.root / str(self.number()) / "home")
         backup.restore(self.root / "backup", self.home)
-        # The pointer names places of the old home; whatever starts rewrites it.
         champion.point(self.home, self.clock)
         self.known = deepcopy(self.saved)
         self.before = b""
@@ -488,18 +542,8 @@ class Machine(RuleBasedStateMachine):
         return True
 
     def learn(self) -> Known:
-        """Read what was asked since."""
-        lines = self.home.ledger.read_bytes().splitlines()
-        for line in lines[self.known.lines :]:
-            one = orjson.loads(line)
-            if one["kind"] == "request":
-                said = one["body"]
-                expires = datetime.fromisoformat(one["at"]).astimezone(UTC) + timedelta(days=7)
-                self.known.asked.append(
-                    Asked(one["input"], one["output"], said["replaces"], said["role"], expires)
-                )
-        self.known.lines = len(lines)
-        return self.known
+        """What is known, with what was asked since."""
+        return self.known.read(self.home)
 
     def request(self, pick: int) -> Asked:
         """One of the requests there are; 0 is the newest."""
@@ -524,10 +568,24 @@ class Killed(Machine):
     kills = True
 
 
+def test_26_a_home_with_adapters_in_service_is_restored_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the command, with nothing to find: the pointer names places of the new home."""
+    begun, home = beginning(), Home(tmp_path / "elsewhere")
+    monkeypatch.setenv("RSI_CONTRACTS", str(begun.root / "contracts"))
+    backup.backup(Home(begun.root / "home"), FixedClock(STARTS), tmp_path / "copy")
+
+    said = Terminal(home, monkeypatch, capsys).ok("restore", str(tmp_path / "copy"), "--json")
+
+    assert orjson.loads(said)["findings"] == []
+    assert str(home.adapters).encode() in home.champion.read_bytes()
+
+
 def test_58_a_home_survives_whatever_happens_to_it() -> None:
     """A few short histories."""
     quick = settings(
-        max_examples=4, stateful_step_count=12, derandomize=True, suppress_health_check=list(HealthCheck)
+        max_examples=5, stateful_step_count=12, derandomize=True, suppress_health_check=list(HealthCheck)
     )
     run_state_machine_as_test(Machine, settings=quick)
 

@@ -49,12 +49,14 @@ def restore(
     json: Json = False,
 ) -> None:
     """Make the home (RSI_HOME, which must be new) from a backup, and check it; exit code 3 where something breaks."""
+    from rsi.registry import champion
     from rsi.registry.verify import verify
     from rsi.store.backup import restore as make
     from rsi.store.snapshot import refresh
 
     home, clock = Home.find(), SystemClock()
     manifest = make(source.resolve(), home)
+    champion.point(home, clock)  # it names places of the home that was backed up
     report = verify(home, clock)
     refresh(home, clock)
     if json:

@@ -28,7 +28,7 @@ def brief(evidence: Evidence, certificate: Certificate) -> str:
         table(_losses(evidence)),
         *_examples(evidence),
         table(_guards(evidence)),
-        table(_about(evidence, certificate)),
+        "\n".join(f"- **{name}:** {inline(said)}" for name, said in _about(evidence, certificate)),
         f"Evidence digest: `{verdict.digest}`",
     ]
     return "\n\n".join(parts) + "\n"
@@ -104,13 +104,13 @@ def _clauses(clauses: Sequence[Clause], prefix: str) -> list[Clause]:
     return [one for one in clauses if one.name.startswith(f"{prefix}_")]
 
 
-def _about(evidence: Evidence, certificate: Certificate) -> Table:
+def _about(evidence: Evidence, certificate: Certificate) -> list[tuple[str, str]]:
+    """What led here and what it cost: long texts, which cells of a table would not wrap."""
     rows = [("What changed", "; ".join(evidence.changes)), *_bank(evidence)]
     if evidence.expected_fixed:
         rows.append(("Modes expected fixed", _modes(evidence)))
     rows += [("What an answer takes", one) for one in (evidence.spent,) if one]
-    rows.append(("Budget left", _left(certificate)))
-    return Table(("", "What led here, and what it cost"), tuple(rows), numbers=2)
+    return [*rows, ("Budget left", _left(certificate))]
 
 
 def _bank(evidence: Evidence) -> list[tuple[str, str]]:

@@ -53,8 +53,8 @@ def test_outside_text_is_inert_in_the_brief() -> None:
     """The hostile one has the tags of the good one, and no row more or fewer."""
     markdown = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
     good, bad = (markdown.render(brief(one, certificate())) for one in (replace(evidence(), spent="1"), hostile()))
-    for tag in ("<script", "<img", "<a ", "<em", "<strong", "<del"):
+    for tag in ("<script", "<img", "<a ", "<em", "<del"):
         assert tag not in bad
-    for tag in ("<table", "<tbody", "<code", "<h3"):
+    for tag in ("<table", "<tbody", "<code", "<h3", "<strong", "<li"):
         assert bad.count(tag) == good.count(tag)
     assert "&lt;script&gt;alert(1)&lt;/script&gt; [x](https://evil.example)" in bad

@@ -156,7 +156,7 @@ def cancel(
 
 
 def _stop(home: Home, name: str) -> bool:
-    """Interrupt the process that works on a night, and wait for it; whether there was one.
+    """Have the process that works on a night end, and wait for it; whether there was one.
 
     Raises:
         BusyError: another night holds the lock, or its process does not stop.
@@ -173,7 +173,7 @@ def _stop(home: Home, name: str) -> bool:
             raise BusyError(f"the night lock is held by {who}; nothing was done")
         if not told:
             with suppress(ProcessLookupError):
-                os.kill(int(orjson.loads(home.night_lock.read_bytes())["pid"]), signal.SIGINT)
+                os.kill(int(orjson.loads(home.night_lock.read_bytes())["pid"]), signal.SIGTERM)
             told = True
         if time.monotonic() > deadline:
             raise BusyError(f"{who} was told to stop and does not; end its process, then run this again")

@@ -347,10 +347,10 @@ class Machine(RuleBasedStateMachine):
             self.known.moves += 1
 
     @precondition(lambda self: self.known.asked)
-    @rule()
-    def accept(self) -> None:
-        """The newest request is approved and promoted, as on a good morning."""
-        self.answer(pick=0, decision=Decision.APPROVE, approver="ada", typed=True, point=None)
+    @rule(decision=st.sampled_from((Decision.APPROVE, Decision.APPROVE, Decision.REJECT)))
+    def decide(self, decision: Decision) -> None:
+        """The newest request is answered, and somebody promotes it whatever was said."""
+        self.answer(pick=0, decision=decision, approver="ada", typed=True, point=None)
         self.promote(pick=0, point=None)
 
     @rule(

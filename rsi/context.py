@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from rsi.ids import Digest
 from rsi.ports import Clock, Engine, Judge, Progress, Trainer
+from rsi.questions import Watched
 from rsi.records import Record
 from rsi.settings import Deployment, Home
 
@@ -37,6 +38,10 @@ class Examiner(Protocol):
 
     def judge(self, context: "Context", candidate: Digest) -> Digest:
         """Have a candidate judged; the verdict's digest."""
+        ...
+
+    def watch(self, home: Home, night: str) -> Watched:
+        """Have the version in service looked at; what came of it."""
         ...
 
     def fingerprints(self, home: Home) -> Path:

@@ -16,8 +16,9 @@ from rsi.discover.stage import discover
 from rsi.errors import BusyError, ContractError, QuietError, RefusedError
 from rsi.expand.stage import expand
 from rsi.gate.stage import judge
-from rsi.gate.watch import State, Watched, watch
+from rsi.gate.watch import watch
 from rsi.ids import Digest, Night
+from rsi.questions import State, Watched
 from rsi.records import Judgement, LedgerRecord
 from rsi.registry import approval, champion
 from rsi.settings import Deployment, Home

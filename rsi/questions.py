@@ -4,6 +4,8 @@ A record of kind `ask` stands for each time that a question is begun, one of kin
 of kind `watch` for a look at how a promoted version does in service.
 """
 
+from enum import StrEnum
+
 from rsi.record import Record
 from rsi.records import Judgement
 
@@ -161,3 +163,34 @@ class Look(Record):
     def worse(self) -> bool:
         """Whether the promoted version fails more: surely enough, and by enough."""
         return self.p <= self.alpha and self.now.rate - self.before.rate >= self.rise
+
+
+class State(StrEnum):
+    """How the version in service stands with the watch."""
+
+    UNWATCHED = "unwatched"
+    """It did not come by a promotion, or its contract has no `[watch]`."""
+    EARLY = "early"
+    """Too few conversations for a look, or for another one."""
+    GOOD = "good"
+    """It was looked at now, and does not fail more."""
+    ASKED = "asked"
+    """It fails more; a person was asked, or has approved what nobody put into service yet."""
+    KEPT = "kept"
+    """It failed more; a person kept it."""
+    BACK = "back"
+    """It failed more; the version before is in service again."""
+    OVER = "over"
+    """All looks are spent."""
+
+
+class Watched(Record):
+    """What the watch says now."""
+
+    state: State
+    reason: str
+    """One line for a person."""
+    look: Look | None = None
+    """The last one; null where none was made."""
+    verdict: str | None = None
+    """Digest of the one that says that it fails more."""

@@ -4,6 +4,7 @@ import typer
 
 from rsi.commands.loop import next_night
 from rsi.commands.say import Json, as_json, line
+from rsi.questions import State
 from rsi.report.progress import TerminalProgress
 from rsi.settings import Deployment, Home
 from rsi.store.locks import hold
@@ -16,7 +17,6 @@ def watch(json: Json = False) -> None:
     """
     from functools import partial
 
-    from rsi.gate.watch import State
     from rsi.gate.watch import watch as look
     from rsi.serve.client import replicas
     from rsi.store.snapshot import refresh

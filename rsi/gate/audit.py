@@ -10,8 +10,8 @@ from functools import cache
 from rsi.context import World
 from rsi.engine.chat import Dialogue
 from rsi.engine.weights import read_tokenizer
+from rsi.gate import lock
 from rsi.gate.bench import Bench
-from rsi.gate.contract import read
 from rsi.gate.measure import Share
 from rsi.gate.questions import Contender
 from rsi.gate.suites import Suite, load
@@ -21,7 +21,7 @@ from rsi.records import Outcome, Record, Split
 from rsi.registry import versions
 from rsi.registry.loaded import able
 from rsi.report.words import percent
-from rsi.settings import Deployment, Home
+from rsi.settings import Deployment, Home, contracts_dir
 from rsi.statistics.intervals import Interval, wilson
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold
@@ -75,7 +75,8 @@ def audit(
         drawn: items of a vault that is drawn.
 
     Raises:
-        IntegrityError: a suite is not the one that its contract pins.
+        IntegrityError: a suite is not the one that its contract pins, or a contract not what was approved.
+        RefusedError: nobody approved a contract.
         TransientError: the engine answered nothing at all.
     """
     known = [versions.load(home, one) for one in names]
@@ -97,8 +98,8 @@ def audit(
 def _vaults(deployment: Deployment, drawn: int) -> list[tuple[Suite, int]]:
     """Vaults of the contracts' targets that have one, each with the cap on an answer's tokens."""
     found: dict[str, tuple[Suite, int]] = {}
-    for contract in map(read, sorted({deployment.contract, *deployment.contracts.values()})):
-        target = contract.target
+    for name in sorted({deployment.contract, *deployment.contracts.values()}):
+        target = lock.approved(contracts_dir(), name).target
         suite = load(target.suite, target.pin, split=Split.VAULT)
         source = suite.about.items
         if isinstance(source, Worlds):

@@ -21,6 +21,7 @@ from rsi.errors import (
 from rsi.gate.worker import Line, Request
 from rsi.ids import Digest
 from rsi.ports import Progress, silent
+from rsi.questions import Watched
 from rsi.settings import Home
 
 _ERRORS: Mapping[str, type[RsiError]] = {
@@ -46,6 +47,11 @@ class Process:
         home, start = str(context.home.root), context.start
         request = Request(ask="judge", home=home, start=start, candidate=candidate)
         return Digest(self._asked(request, context.world.progress))
+
+    def watch(self, home: Home, night: str) -> Watched:
+        """Have the version in service looked at; what came of it. Raises as `judge` does."""
+        request = Request(ask="watch", home=str(home.root), night=night)
+        return Watched.parse(self._asked(request, silent).encode())
 
     def fingerprints(self, home: Home) -> Path:
         """Have the home's copy of the suites' fingerprints brought up to date; where it lies."""

@@ -17,7 +17,7 @@ from rsi.gate.baseline import baseline
 from rsi.gate.bench import unspoken
 from rsi.gate.budget import Account, Unrecorded
 from rsi.gate.certificate import certify, register
-from rsi.gate.contract import Contract, read
+from rsi.gate.contract import Contract
 from rsi.gate.difference import changed_role, changes
 from rsi.gate.evaluate import evaluate
 from rsi.gate.noise import measure
@@ -161,8 +161,7 @@ def _read(
     name: str, root: Path, resolve: Resolve, anchor: Version | None
 ) -> tuple[Contract, dict[str, Suite]]:
     """A contract and its suites, which fit each other and the anchor."""
-    contract = read(name, root)
-    lock.check(root, contract)
+    contract = lock.approved(root, name)
     suites = {suite: load(suite, pin, root, resolve) for suite, pin in contract.pins.items()}
     _check_anchor(contract, anchor)
     order.check(contract, suites)

@@ -104,6 +104,19 @@ def state(lock: Lock | None, contract: Contract) -> State:
     return "approved" if known.pin == contract.digest else "changed"
 
 
+def approved(root: Path, name: str) -> Contract:
+    """The contract with that name, as a person approved it.
+
+    Raises:
+        ContractError: it cannot be read.
+        RefusedError: nobody approved it.
+        IntegrityError: it, a suite or a suite's fingerprints were changed since.
+    """
+    contract = read_contract(name, root)
+    check(root, contract)
+    return contract
+
+
 def check(root: Path, contract: Contract) -> None:
     """Make sure that a contract and its suites are what a person approved.
 

@@ -9,62 +9,28 @@ rollback; or the contract has the rollback performed at once.
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
 
 from rsi.context import World
 from rsi.engine.publish import Replica
 from rsi.errors import ContractError, RefusedError
-from rsi.gate import live
-from rsi.gate.contract import Contract, read
+from rsi.gate import live, lock
+from rsi.gate.contract import Contract
 from rsi.gate.difference import changed_role
 from rsi.gate.terms import Watch, Worse
 from rsi.ids import canonical
-from rsi.questions import Arm, Look
+from rsi.questions import Arm, Look, State, Watched
 from rsi.records import WATCH, Clause, Decision, Judgement, LedgerRecord, Verdict
 from rsi.registry import approval, champion, versions
 from rsi.registry.promote import go_back
 from rsi.report import watched
 from rsi.report.words import short
-from rsi.settings import Deployment, Home
+from rsi.settings import Deployment, Home, contracts_dir
 from rsi.statistics import spending
 from rsi.statistics.unpaired import difference, fisher_less
 from rsi.store.files import publish_folder
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold
-
-
-class State(StrEnum):
-    """How the version in service stands with the watch."""
-
-    UNWATCHED = "unwatched"
-    """It did not come by a promotion, or its contract has no `[watch]`."""
-    EARLY = "early"
-    """Too few conversations for a look, or for another one."""
-    GOOD = "good"
-    """It was looked at now, and does not fail more."""
-    ASKED = "asked"
-    """It fails more; a person was asked, or has approved what nobody put into service yet."""
-    KEPT = "kept"
-    """It failed more; a person kept it."""
-    BACK = "back"
-    """It failed more; the version before is in service again."""
-    OVER = "over"
-    """All looks are spent."""
-
-
-class Watched(NamedTuple):
-    """What the watch says now."""
-
-    state: State
-    reason: str
-    """One line for a person."""
-    look: Look | None = None
-    """The last one; null where none was."""
-    verdict: str | None = None
-    """Digest of the one that says that it fails more."""
-
 
 Replicas = Callable[[], Sequence[Replica]]
 
@@ -72,22 +38,30 @@ Replicas = Callable[[], Sequence[Replica]]
 def watch(home: Home, deployment: Deployment, world: World, night: str, replicas: Replicas) -> Watched:
     """Look at the version in service, and ask or act where it fails more. The caller holds the night lock.
 
+    Where the gate is a process of its own, it looks, and this one reads no contract.
+
     Args:
         night: the night that looks.
         replicas: every server that a rollback has to be published to; asked for only where one is performed.
 
     Raises:
         ContractError: the contract cannot be read.
+        RefusedError: nobody approved it.
+        IntegrityError: it is not what was approved.
         TransientError: a server is away while a rollback is performed; the same call goes on with it.
     """
+    if world.examiner is not None:
+        return world.examiner.watch(home, night)
     ledger = Ledger(home.ledger, world.clock)
     champion.current(ledger)
     promotion = champion.moves(ledger)[-1]
     if promotion.kind != "promotion":
-        return Watched(State.UNWATCHED, f"{_who(promotion)} did not come by a promotion: nothing to watch")
+        return Watched(
+            state=State.UNWATCHED, reason=f"{_who(promotion)} did not come by a promotion: nothing to watch"
+        )
     contract = _contract(home, deployment, promotion)
     if contract.watch is None:
-        return Watched(State.UNWATCHED, f"contract {contract.name} has no [watch]")
+        return Watched(state=State.UNWATCHED, reason=f"contract {contract.name} has no [watch]")
     looks = [one for one in ledger if one.kind == "watch" and one.input == promotion.input]
     if looks and looks[-1].output and not _expired(home, world, str(looks[-1].output)):
         return _settle(home, deployment, world, contract, looks[-1], replicas)
@@ -96,9 +70,8 @@ def watch(home: Home, deployment: Deployment, world: World, night: str, replicas
         return found
     record = _keep(home, world, night, contract, promotion, found)
     if not record.output:
-        return Watched(
-            State.GOOD, f"{_who(promotion)} is not shown to fail more: {watched.told(found)}", found
-        )
+        reason = f"{_who(promotion)} is not shown to fail more: {watched.told(found)}"
+        return Watched(state=State.GOOD, reason=reason, look=found)
     return _settle(home, deployment, world, contract, record, replicas)
 
 
@@ -109,7 +82,7 @@ def _who(promotion: LedgerRecord) -> str:
 def _contract(home: Home, deployment: Deployment, promotion: LedgerRecord) -> Contract:
     now = versions.load(home, str(promotion.output))
     before = versions.load(home, str(promotion.body["replaces"]))
-    return read(deployment.contract_of(changed_role(before, now)))
+    return lock.approved(contracts_dir(), deployment.contract_of(changed_role(before, now)))
 
 
 def _look(
@@ -123,9 +96,8 @@ def _look(
     """The next look, or why there is none."""
     rule, last = contract.watch or Watch(), _said(looks[-1]) if looks else None
     if len(looks) >= rule.looks:
-        return Watched(
-            State.OVER, f"{_who(promotion)} was looked at {len(looks)} times, as often as allowed", last
-        )
+        reason = f"{_who(promotion)} was looked at {len(looks)} times, as often as allowed"
+        return Watched(state=State.OVER, reason=reason, look=last)
     now, before = live.arms(
         home,
         world.clock,
@@ -138,10 +110,10 @@ def _look(
     wanted = (last.now.counted if last else 0) + rule.min_conversations
     if now.counted < wanted or before.counted < rule.min_conversations:
         return Watched(
-            State.EARLY,
-            f"{_who(promotion)}: {now.counted} conversations counted since its promotion, {before.counted} of the "
-            f"version before; look {len(looks) + 1} of {rule.looks} needs {wanted} and {rule.min_conversations}",
-            last,
+            state=State.EARLY,
+            reason=f"{_who(promotion)}: {now.counted} conversations counted since its promotion, {before.counted} of "
+            f"the version before; look {len(looks) + 1} of {rule.looks} needs {wanted} and {rule.min_conversations}",
+            look=last,
         )
     return compare(contract, rule, now, before, len(looks) + 1)
 
@@ -241,16 +213,17 @@ def _settle(
             refused = f"; the rollback that contract {contract.name} wants was refused: {error}"
         else:
             return Watched(
-                State.BACK,
-                f"{who} fails more than {short(look.before.version)}, which is in service again by contract "
+                state=State.BACK,
+                reason=f"{who} fails more than {short(look.before.version)}, which is in service again by contract "
                 f"{contract.name}: {watched.told(look)}",
-                look,
-                name,
+                look=look,
+                verdict=name,
             )
     if request is None:
         approval.open_request(home, world.clock, deployment, approval.verdict(home, name))
     elif request.decision is not None and request.decision.decision is Decision.REJECT:
-        return Watched(State.KEPT, f"{who} fails more, and {request.decision.approver} kept it", look, name)
+        reason = f"{who} fails more, and {request.decision.approver} kept it"
+        return Watched(state=State.KEPT, reason=reason, look=look, verdict=name)
     said = (
         "a person approved going back; `rsi promote` does it"
         if request and request.decision
@@ -259,7 +232,8 @@ def _settle(
             "`rsi approve`)"
         )
     )
-    return Watched(State.ASKED, f"{who} fails more: {watched.told(look)}; {said}{refused}", look, name)
+    reason = f"{who} fails more: {watched.told(look)}; {said}{refused}"
+    return Watched(state=State.ASKED, reason=reason, look=look, verdict=name)
 
 
 def _said(record: LedgerRecord) -> Look:

@@ -9,6 +9,7 @@ service starts it for the loop, whose ``RSI_GATE`` is the command (`rsi.gate.exa
 import os
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import IO, Literal
 
@@ -30,11 +31,13 @@ FINGERPRINTS = "suites/*/v*/fingerprints.json"
 class Request(Record):
     """What the loop asks."""
 
-    ask: Literal["judge", "fingerprints"]
+    ask: Literal["judge", "watch", "fingerprints"]
     home: str
     """Folder of the deployment."""
     start: Start | None = None
     """Of the night, to judge."""
+    night: str = ""
+    """That looks, to watch."""
     candidate: str | None = None
     """Digest of the version to judge."""
 
@@ -44,7 +47,7 @@ class Line(Record):
 
     progress: tuple[str, int, int, str] | None = None
     made: str | None = None
-    """Digest of the verdict, or the folder of the fingerprints."""
+    """Digest of the verdict, JSON of what was looked at, or the folder of the fingerprints."""
     error: tuple[str, str] | None = None
     """Name of one of `rsi.errors`, and its message."""
 
@@ -81,7 +84,7 @@ def _tell(file: IO[bytes], line: Line) -> None:
 
 
 def answer(request: Request, progress: Progress) -> str:
-    """Judge a candidate, or tell the loop what it may know of the suites.
+    """Judge a candidate, look at the version in service, or tell the loop what it may know of the suites.
 
     Raises:
         ContractError: the deployment file is not the one that the night began with.
@@ -89,15 +92,21 @@ def answer(request: Request, progress: Progress) -> str:
     home = Home(Path(request.home))
     if request.ask == "fingerprints":
         return str(publish(home, contracts_dir()))
-    from rsi.gate.stage import judge
     from rsi.world import real
+
+    deployment = Deployment.read(home.deployment_file)
+    world = replace(real(deployment, progress), examiner=None)
+    if request.ask == "watch":
+        from rsi.gate.watch import watch
+        from rsi.serve.client import replicas
+
+        return watch(home, deployment, world, request.night, partial(replicas, home, world.engine)).model_dump_json()
+    from rsi.gate.stage import judge
 
     if request.start is None or request.candidate is None:
         raise ContractError("the gate was asked to judge without a night or a candidate")
-    deployment = Deployment.read(home.deployment_file)
     if deployment.digest != request.start.deployment:
         raise ContractError(f"{home.deployment_file} is not the one that night {request.start.night} began with")
-    world = replace(real(deployment, progress), examiner=None)
     return judge(Context(home, deployment, world, request.start), Digest(request.candidate))
 
 

@@ -1,6 +1,8 @@
 """The watch after a promotion: live failures of the new version against those of the one before it."""
 
 import shutil
+import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import orjson
@@ -10,15 +12,17 @@ from hypothesis import strategies as st
 
 from rsi.context import Context, Start
 from rsi.engine.publish import EngineReplica
-from rsi.errors import ContractError, QuietError, RefusedError
+from rsi.errors import ContractError, IntegrityError, QuietError, RefusedError
+from rsi.gate import lock
 from rsi.gate.contract import read
+from rsi.gate.examiner import Process
 from rsi.gate.stage import judge
 from rsi.gate.terms import Unjudged, Watch, Worse
-from rsi.gate.watch import State, Watched, compare, watch
+from rsi.gate.watch import compare, watch
 from rsi.harness import hcp
 from rsi.ids import Night
 from rsi.night import begin
-from rsi.questions import Arm
+from rsi.questions import Arm, State, Watched
 from rsi.rebase import rebase
 from rsi.records import Approval, Decision
 from rsi.registry import approval, champion, versions
@@ -247,6 +251,32 @@ def test_going_back_from_a_version_that_is_gone_is_not_gated(site):
     assert not approval.waiting(site.ledger, site.clock.now())
     with pytest.raises(RefusedError, match="about going back"):
         rebase(site.home, night_made.settings(site.base), site.world, verdict)
+
+
+def test_the_gates_process_looks_where_it_is_apart(site, monkeypatch):
+    """The loop has no contracts then, neither to look nor to know what follows."""
+    command = ["env", f"RSI_CONTRACTS={site.contract.parents[2]}", sys.executable, "-m", "rsi.gate.worker"]
+    site.world = replace(site.world, examiner=Process(command))
+    monkeypatch.setenv("RSI_CONTRACTS", "/none/such")
+    assert site.look().state is State.EARLY
+    site.spool(site.before, good=60, bad=0, hours=-5)
+    site.traffic(site.now, good=0, bad=60)
+
+    found = site.look()
+
+    assert (found.state, found.look.now.failed) == (State.ASKED, 60)
+    assert site.asked() == [found.verdict]
+
+
+def test_a_contract_that_was_changed_since_its_approval_does_not_watch(site):
+    """Or whoever can write the file would have versions rolled back."""
+    lock.approve(site.contract.parents[2], site.clock, "tiny/v1", "ada", "as it is")
+    site.rule(f'{RULE}worse = "perform"\n')
+    site.spool(site.before, good=60, bad=0, hours=-5)
+    site.traffic(site.now, good=0, bad=60)
+
+    with pytest.raises(IntegrityError, match="is not what ada approved"):
+        site.look()
 
 
 def test_a_verdict_of_the_gate_performs_nothing(site):

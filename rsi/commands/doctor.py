@@ -16,6 +16,7 @@ from rsi.errors import ContractError, RsiError
 from rsi.ports import SystemClock
 from rsi.report.words import duration, plural
 from rsi.settings import LOCAL, Deployment, Home
+from rsi.store.files import size_of
 from rsi.store.ledger import Ledger
 
 LEAST_GB = 2.0
@@ -154,10 +155,7 @@ def _disk() -> str:
         raise ContractError(
             f"{free:.1f} GB free at {root}; a night needs about {LEAST_GB:.0f}: free some, or move the home"
         )
-    held = (
-        sum(path.stat().st_size for path in home.rglob("*") if path.is_file()) / 1e9 if home.exists() else 0.0
-    )
-    return f"{free:.0f} GB free, {held:.2f} GB held by {home}"
+    return f"{free:.0f} GB free, {size_of(home) / 1e9:.2f} GB held by {home}"
 
 
 def _ledger() -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from pathlib import Path
 from statistics import median
 
 from rsi.ids import Night
@@ -12,6 +11,7 @@ from rsi.record import Record
 from rsi.records import LedgerRecord
 from rsi.registry import champion, versions
 from rsi.settings import Deployment, Home
+from rsi.store.files import size_of
 from rsi.store.ledger import Ledger
 
 LOOKED_AT = 5
@@ -98,8 +98,4 @@ def _left(home: Home, ledger: Ledger) -> int | None:
         places += [home.adapters / name for name in adapters]
     jobs = sorted(home.jobs.glob("*/complete.json"), key=lambda path: path.stat().st_mtime)
     places += [path.parent for path in jobs[-1:]]
-    return sum(_size(place) for place in places)
-
-
-def _size(place: Path) -> int:
-    return sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
+    return sum(size_of(place) for place in places)

@@ -150,3 +150,9 @@ def read(name: str, root: Path | None = None) -> Contract:
     if contract.name != name:
         raise ContractError(f"{path}: name: found {contract.name!r}, expected {name!r}, as its path says")
     return contract
+
+
+def versions(root: Path, name: str) -> list[int]:
+    """Numbers of the suites and contracts of a name that are there."""
+    found = [*root.glob(f"suites/{name}/v*"), *root.glob(f"gate/{name}/v*.toml")]
+    return sorted({int(path.stem[1:]) for path in found if path.stem[1:].isdigit()})

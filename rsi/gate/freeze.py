@@ -18,7 +18,7 @@ from pydantic import Field
 from rsi.errors import ContractError, RefusedError
 from rsi.gate import fingerprints
 from rsi.gate.aside import Aside
-from rsi.gate.contract import NAME, Contract, Guard, Target
+from rsi.gate.contract import NAME, Contract, Guard, Target, versions
 from rsi.gate.labels import Label
 from rsi.gate.ready import ready
 from rsi.gate.suites import ABOUT, ITEMS, About, Suite, load
@@ -80,12 +80,6 @@ class Frozen(Record):
     """Items for audits."""
     told: tuple[str, ...]
     """What such a suite can show, in words."""
-
-
-def versions(root: Path, name: str) -> list[int]:
-    """Numbers of the suites and contracts of a name that are there."""
-    found = [*root.glob(f"suites/{name}/v*"), *root.glob(f"gate/{name}/v*.toml")]
-    return sorted({int(path.stem[1:]) for path in found if path.stem[1:].isdigit()})
 
 
 def used(root: Path, name: str) -> frozenset[str]:

@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 
 from rsi.errors import ContractError
 from rsi.gate.aside import Aside
-from rsi.ids import canonical
+from rsi.gate.suites.lines import taken
 from rsi.records import Record
 from rsi.settings import Home, said
 from rsi.store.files import write_whole
@@ -37,7 +37,7 @@ class Label(Record):
     @property
     def wanted(self) -> str:
         """What the verifier takes."""
-        return self.expected if isinstance(self.expected, str) else canonical(list(self.expected)).decode()
+        return taken(self.expected)
 
 
 def kept(home: Home, name: str) -> Path:

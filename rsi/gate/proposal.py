@@ -8,7 +8,7 @@ import tomlkit
 from pydantic import ValidationError
 
 from rsi.errors import ContractError
-from rsi.gate.contract import Contract, read
+from rsi.gate.contract import Contract, read, versions
 from rsi.ids import canonical
 from rsi.settings import said
 from rsi.store.files import write_whole
@@ -28,7 +28,7 @@ def propose(root: Path, name: str, changes: Sequence[str]) -> Contract:
     """
     before = read(name, root)
     stem = name.split("/")[0]
-    number = max(int(path.stem[1:]) for path in root.glob(f"gate/{stem}/v*.toml") if path.stem[1:].isdigit()) + 1
+    number = versions(root, stem)[-1] + 1
     document = tomlkit.parse((root / "gate" / f"{name}.toml").read_text(encoding="utf-8"))
     document["name"] = f"{stem}/v{number}"
     for change in changes:

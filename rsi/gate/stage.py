@@ -18,6 +18,7 @@ from rsi.ids import Digest
 from rsi.ports import Dialogue
 from rsi.records import Modes, Version
 from rsi.registry import champion, versions
+from rsi.registry.jobs import training
 from rsi.registry.loaded import engine_with
 from rsi.settings import Home
 from rsi.store.ledger import Ledger
@@ -96,7 +97,7 @@ def _story(context: Context, candidate: Version) -> Story:
         bank=bank.manifest(home, made["expand"]),
         texts=tuple(request_of(one) for one in tasks),
         roles=tuple(one.expected for one in tasks),
-        metrics=_metrics(home, candidate),
+        metrics=_metrics(home, candidate, versions.load(home, context.start.champion)),
     )
 
 
@@ -110,11 +111,10 @@ def _trained(home: Home, made: str | None, candidate: Version) -> bool:
     return bool(new) and all(candidate.adapters.get(role) == first.adapters[role] for role in new)
 
 
-def _metrics(home: Home, candidate: Version) -> tuple[dict[str, float], ...]:
-    """Rows of the job that trained one of the candidate's adapters."""
-    wanted = set(candidate.adapters.values())
-    for marker in sorted(home.jobs.glob("*/complete.json")):
-        if orjson.loads(marker.read_bytes()).get("adapter") in wanted:
-            lines = (marker.parent / "metrics.jsonl").read_bytes().splitlines()
-            return tuple(orjson.loads(line) for line in lines)
-    return ()
+def _metrics(home: Home, candidate: Version, champion: Version) -> tuple[dict[str, float], ...]:
+    """Rows of the job that trained the adapter which the champion does not have."""
+    new = set(candidate.adapters.values()) - set(champion.adapters.values())
+    job = next((one.job for one in training(home) if one.adapter in new), None)
+    if job is None:
+        return ()
+    return tuple(orjson.loads(line) for line in (home.jobs / job / "metrics.jsonl").read_bytes().splitlines())

@@ -7,7 +7,6 @@ for ever: they are small, lineage is told from them, and nights replay banks. A 
 it goes.
 """
 
-import os
 import shutil
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
@@ -20,6 +19,7 @@ from rsi.records import Decision, LedgerRecord
 from rsi.registry import adapters, approval, champion, versions
 from rsi.registry.jobs import training
 from rsi.settings import Home
+from rsi.store.files import size_of
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold
 
@@ -63,7 +63,7 @@ def waste(home: Home, clock: Clock, days: float = DAYS, before: int = 1) -> tupl
     roots = _roots(home, Ledger(home.ledger, clock), clock.now(), max(before, 1))
     kept = reached(home, [*young, *roots])
     found = [
-        Waste("adapter", name, path, _size(path))
+        Waste("adapter", name, path, size_of(path))
         for name in adapters.names(home)
         if name not in kept and (path := adapters.folder(home, name)).stat().st_mtime < old
     ]
@@ -73,7 +73,7 @@ def waste(home: Home, clock: Clock, days: float = DAYS, before: int = 1) -> tupl
         for path in sorted(root.glob(".*"))
         if path.is_dir() and path.stat().st_mtime < old
     )
-    return (*found, *(Waste("draft", path.name, path, _size(path)) for path in drafts))
+    return (*found, *(Waste("draft", path.name, path, size_of(path)) for path in drafts))
 
 
 def collect(home: Home, clock: Clock, days: float = DAYS, before: int = 1) -> tuple[Waste, ...]:
@@ -140,7 +140,3 @@ def _roots(home: Home, ledger: Ledger, now: datetime, before: int) -> Iterator[s
     for one in records:
         if one.kind == "stage" and one.stage == "update" and one.output and one.night not in over:
             yield one.output
-
-
-def _size(path: Path) -> int:
-    return sum((Path(folder) / name).lstat().st_size for folder, _, names in os.walk(path) for name in names)

@@ -16,6 +16,7 @@ from rsi.ids import digest_file
 from rsi.ports import Clock
 from rsi.settings import Home, Retention
 from rsi.store.database import store_batch
+from rsi.store.files import size_of
 
 DAY_S = 86_400.0
 WORKED_WITH = ("actor", "adapters", "checkpoints", "rollouts", "rollouts.parquet", "shown.parquet")
@@ -91,16 +92,11 @@ def _jobs(home: Home, before: float) -> Iterator[Old]:
         if marker.stat().st_mtime < before:
             for path in sorted(marker.parent.iterdir()):
                 if path.name in WORKED_WITH and not path.is_symlink():
-                    yield Old(Kind.JOBS, path, _size(path))
+                    yield Old(Kind.JOBS, path, size_of(path))
 
 
 def _leftovers(home: Home, before: float) -> Iterator[Old]:
     for pattern in LEFTOVERS:
         for path in sorted(home.root.glob(pattern)):
             if path.stat().st_mtime < before and not path.is_symlink():
-                yield Old(Kind.SNAPSHOTS, path, _size(path))
-
-
-def _size(path: Path) -> int:
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(one.stat().st_size for one in files if one.is_file())
+                yield Old(Kind.SNAPSHOTS, path, size_of(path))

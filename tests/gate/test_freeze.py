@@ -8,8 +8,8 @@ import pytest
 from rsi.errors import ContractError, RefusedError
 from rsi.gate import fingerprints
 from rsi.gate.aside import Aside
-from rsi.gate.contract import read
-from rsi.gate.freeze import Bars, freeze, used, versions
+from rsi.gate.contract import read, versions
+from rsi.gate.freeze import Bars, freeze, used
 from rsi.gate.labels import Label, draft
 from rsi.gate.labels import read as read_labels
 from rsi.gate.suites import About, load

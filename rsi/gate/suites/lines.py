@@ -1,6 +1,6 @@
 """``items.jsonl``: items that were written down one by one, or name a public item whose text is not copied."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +19,11 @@ OWN = "own"
 
 Resolve = Callable[[PublicRef], str]
 """Text of a public item."""
+
+
+def taken(expected: str | Sequence[str]) -> str:
+    """An expectation as verifiers take it: a word as it is, spellings as a JSON list."""
+    return expected if isinstance(expected, str) else canonical(list(expected)).decode()
 
 
 class Line(Record):
@@ -51,7 +56,7 @@ class Line(Record):
     @property
     def wanted(self) -> str:
         """What the verifier takes: the text itself, or the list as JSON."""
-        return self.expected if isinstance(self.expected, str) else canonical(list(self.expected)).decode()
+        return taken(self.expected)
 
     def item(self, resolve: Resolve) -> Item:
         """The line as an item: one user turn, or those that were written down."""

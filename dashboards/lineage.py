@@ -11,7 +11,7 @@ with app.setup:
     import marimo as mo
     import pandas as pd
 
-    from dashboards import loop_charts, loop_questions, loop_sheets, pieces
+    from dashboards import loop_charts, loop_questions, pieces, version_sheets
     from rsi.report.words import plural
     from rsi.settings import Home
 
@@ -32,11 +32,11 @@ def _(found):
     asked_for = mo.query_params().get("version")
     _now = [at for at, state in enumerate(found.versions["state"]) if state == "in service"]
     versions = mo.ui.table(
-        loop_sheets.versions_list(found.versions),
+        version_sheets.versions_list(found.versions),
         selection="single",
         initial_selection=_now if not asked_for else None,
         page_size=12,
-        column_widths=loop_sheets.VERSION_WIDTHS,
+        column_widths=version_sheets.VERSION_WIDTHS,
         show_column_summaries=False,
         show_data_types=False,
         show_download=False,
@@ -92,15 +92,15 @@ def _(found, grown, linked, made, told, versions):
         "Where what serves comes from, and what became of the rest.",
         f"{_aside}<br>{_go if linked else ''}",
     )
-    _card = [mo.Html(loop_sheets.version_card(told, linked))] if told is not None else []
+    _card = [mo.Html(version_sheets.version_card(told, linked))] if told is not None else []
     _body = [
-        mo.Html(loop_sheets.lineage_tiles(found)),
+        mo.Html(version_sheets.lineage_tiles(found)),
         grown,
         mo.Html(pieces.section("Versions", "Youngest first. Choose one to read it.")),
         versions,
         *_card,
     ]
-    mo.vstack([mo.Html(_head), *(_body if len(found.versions) else [mo.Html(loop_sheets.no_versions())])])
+    mo.vstack([mo.Html(_head), *(_body if len(found.versions) else [mo.Html(version_sheets.no_versions())])])
     return
 
 

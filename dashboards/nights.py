@@ -10,7 +10,7 @@ with app.setup:
 
     import marimo as mo
 
-    from dashboards import loop_charts, loop_questions, loop_sheets, pieces
+    from dashboards import loop_charts, loop_questions, night_sheets, pieces
     from rsi.report.words import plural
     from rsi.settings import Home
 
@@ -31,11 +31,11 @@ def _(found):
     asked_for = mo.query_params().get("night")
     _judged = [at for at, verdict in enumerate(found.nights["verdict"]) if isinstance(verdict, str)]
     nights = mo.ui.table(
-        loop_sheets.nights_list(found.nights),
+        night_sheets.nights_list(found.nights),
         selection="single",
         initial_selection=(_judged or [0])[:1] if len(found.nights) and not asked_for else None,
         page_size=14,
-        column_widths=loop_sheets.NIGHT_WIDTHS,
+        column_widths=night_sheets.NIGHT_WIDTHS,
         wrapped_columns=["how it ended"],
         show_column_summaries=False,
         show_data_types=False,
@@ -58,8 +58,8 @@ def _(found):
     _left = mo.vstack(
         [
             mo.Html(
-                pieces.section("Do the nights add up?", loop_sheets.curve_note(found.quality))
-                + loop_sheets.curve_legend(found.quality)
+                pieces.section("Do the nights add up?", night_sheets.curve_note(found.quality))
+                + night_sheets.curve_legend(found.quality)
             ),
             loop_charts.quality_by_version(found.quality)
             if _measured
@@ -97,18 +97,18 @@ def _(charts, found, linked, made, nights, told):
         "Nights", "What each night found, made and changed.", f"{_aside}<br>{_go if linked else ''}"
     )
     _note = "Newest first. Choose one to read it."
-    _report = mo.Html(loop_sheets.report_frame(told.report)) if told is not None else None
-    _card = [mo.Html(loop_sheets.night_card(told, linked))] if told is not None else []
+    _report = mo.Html(night_sheets.report_frame(told.report)) if told is not None else None
+    _card = [mo.Html(night_sheets.night_card(told, linked))] if told is not None else []
     if told is not None and told.report:
         _card.append(mo.accordion({"The gate's report of this night": _report}))
     _body = [
-        mo.Html(loop_sheets.nights_tiles(found)),
+        mo.Html(night_sheets.nights_tiles(found)),
         charts,
         mo.Html(pieces.section("Nights", _note)),
         nights,
         *_card,
     ]
-    mo.vstack([mo.Html(_head), *(_body if len(found.nights) else [mo.Html(loop_sheets.no_nights())])])
+    mo.vstack([mo.Html(_head), *(_body if len(found.nights) else [mo.Html(night_sheets.no_nights())])])
     return
 
 

@@ -19,6 +19,7 @@ from rsi.store.locks import hold
 
 if TYPE_CHECKING:
     from rsi.commands.labelling import Asked
+    from rsi.gate.freeze import Bars
 
 contract_app = typer.Typer(
     no_args_is_help=True, help="Suites and contracts of your own traffic; what is proposed, and what was approved."
@@ -131,26 +132,19 @@ def contract_new(
 
     Exit code 1 where too few are labelled for the bars; nothing is written then but the labels.
     """
-    from pydantic import ValidationError
-
     from rsi.commands.labelling import answers, asked
-    from rsi.gate.freeze import Bars, freeze
-    from rsi.settings import said
+    from rsi.gate.freeze import freeze
 
     if not from_traces:
         raise ContractError("say where the items come from: --from-traces")
-    wanted = {
-        "accuracy": bar,
-        "label_accuracy": label_bar,
-        "label_items": label_items,
-        "effect": effect,
-        "questions": questions,
-        "accepts": accepts,
-    }
-    try:
-        bars = Bars.model_validate({key: value for key, value in wanted.items() if value is not None})
-    except ValidationError as error:
-        raise ContractError(f"such bars cannot be: {said(error)}") from None
+    bars = _bars(
+        accuracy=bar,
+        label_accuracy=label_bar,
+        label_items=label_items,
+        effect=effect,
+        questions=questions,
+        accepts=accepts,
+    )
     found = asked(name, hop, role, verifier, description)
     labelled = answers(found, labels)
     made = freeze(contracts_dir(), found.about, labelled, guard or ["easy/v1"], bars)
@@ -165,6 +159,19 @@ def contract_new(
         line(f"  {told}")
     line(f"next: read {contracts_dir() / 'gate' / made.name}.toml, then")
     line(f'  rsi contract approve {made.name} --by … --reason "…" --use')
+
+
+def _bars(**wanted: float | None) -> "Bars":
+    """The bars of a new contract; what nobody said is as usual."""
+    from pydantic import ValidationError
+
+    from rsi.gate.freeze import Bars
+    from rsi.settings import said
+
+    try:
+        return Bars.model_validate({key: value for key, value in wanted.items() if value is not None})
+    except ValidationError as error:
+        raise ContractError(f"such bars cannot be: {said(error)}") from None
 
 
 def _rest(found: "Asked", labelled: Sequence[object]) -> int:

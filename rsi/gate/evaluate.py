@@ -55,13 +55,7 @@ def evaluate(
         IntegrityError: the engine says that something on disk is not what its name says.
         TransientError: the engine was away for every single question, so that nothing was measured.
     """
-    if (anchor is None) != (contract.anchor is None):
-        raise ContractError(f"contract {contract.name} names anchor {contract.anchor}; found {anchor}")
-    for name in contract.pins:
-        if suites[name].about.verifier not in usable(verifiers):
-            raise ContractError(
-                f"suite {name} is judged by a model: name one in [judge] of the deployment file"
-            )
+    _fit(contract, suites, anchor, verifiers)
     versions = [champion, candidate, *([anchor] if anchor else [])]
     for version in versions:
         _check(version, engine)
@@ -90,6 +84,19 @@ def evaluate(
 
 def _asked(suite: Suite) -> Asked:
     return Asked(suite=suite.name, pin=suite.digest, hop=suite.about.hop, items=len(suite.items))
+
+
+def _fit(
+    contract: Contract, suites: Mapping[str, Suite], anchor: Version | None, verifiers: Verifiers
+) -> None:
+    """Make sure that all is there that the contract asks for."""
+    if (anchor is None) != (contract.anchor is None):
+        raise ContractError(f"contract {contract.name} names anchor {contract.anchor}; found {anchor}")
+    for name in contract.pins:
+        if suites[name].about.verifier not in usable(verifiers):
+            raise ContractError(
+                f"suite {name} is judged by a model: name one in [judge] of the deployment file"
+            )
 
 
 def _check(version: Version, engine: Engine) -> None:

@@ -5,7 +5,7 @@ items: read by the gate alone), ``certificate.json`` (counts, cost and digests),
 ``report.html`` (counts only). Made whole or not at all; the same inputs give the same folder.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -93,8 +93,7 @@ def gate(
         RefusedError: the budget of the target's items is spent, or nobody approved the contract.
         TransientError: the engine answered nothing at all.
     """
-    story, account = story or Story(), account or Unrecorded()
-    role = changed_role(champion, candidate)
+    account, role = account or Unrecorded(), changed_role(champion, candidate)
     contract, suites = _read(contract_name, contracts or contracts_dir(), resolve, anchor)
     registration = register(contract, suites, champion, candidate, anchor)
     if contract.budget and (known := account.settled(registration)):
@@ -134,18 +133,8 @@ def gate(
     verdict = judge(contract, scorecard, night, role, allowance.alpha, first, itself, items)
     certificate = certify(contract, registration, allowance, scorecard, verdict)
     before, after = harness_of(champion.harness), harness_of(candidate.harness)
-    evidence = Evidence(
-        verdict=verdict,
-        tables=summary(scorecard, contract),
-        changes=changes(champion, candidate, before, after),
-        baseline=_baseline(suites[contract.target.suite], story),
-        modes=story.modes,
-        bank=story.bank,
-        metrics=story.metrics,
-        labels={named: word for word, named in after.labels.items()},
-        examples=story.examples,
-        spent=spent(scorecard),
-    )
+    told = changes(champion, candidate, before, after)
+    evidence = _evidence(contract, suites, scorecard, verdict, story or Story(), told, after)
     faults.point("gate.before_verdict")
     publish_folder(
         home.verdicts / verdict.digest, lambda folder: _fill(folder, scorecard, evidence, certificate)
@@ -166,6 +155,30 @@ def _read(
     _check_anchor(contract, anchor)
     order.check(contract, suites)
     return contract, suites
+
+
+def _evidence(
+    contract: Contract,
+    suites: Mapping[str, Suite],
+    scorecard: Scorecard,
+    verdict: Verdict,
+    story: Story,
+    changes: tuple[str, ...],
+    harness: Harness,
+) -> Evidence:
+    """What card, brief and report are written from; the harness is the candidate's."""
+    return Evidence(
+        verdict=verdict,
+        tables=summary(scorecard, contract),
+        changes=changes,
+        baseline=_baseline(suites[contract.target.suite], story),
+        modes=story.modes,
+        bank=story.bank,
+        metrics=story.metrics,
+        labels={named: word for word, named in harness.labels.items()},
+        examples=story.examples,
+        spent=spent(scorecard),
+    )
 
 
 def open_scorecard(home: Home, verdict: Verdict) -> Scorecard:

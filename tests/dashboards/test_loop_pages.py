@@ -2,7 +2,7 @@
 
 import pytest
 
-from dashboards import lineage, loop_questions, loop_sheets, nights
+from dashboards import lineage, loop_questions, night_sheets, nights, version_sheets
 from rsi.ids import digest
 from rsi.settings import Home
 from rsi.statistics.intervals import paired_difference, wilson
@@ -113,7 +113,7 @@ def test_the_tiles_say_whether_the_nights_add_up(shown, full):
     routing = found.quality[found.quality["suite"] == "routing/v1"].set_index("version")["rate"]
     gained = routing[made.champion] - routing[made.served[0]]
 
-    said = "".join(Shown(loop_sheets.nights_tiles(found)).text)
+    said = "".join(Shown(night_sheets.nights_tiles(found)).text)
 
     assert f"Into service{len(fates('promoted'))}1 rollback" in said
     assert f"Kept out by the gate{len(fates('refused'))}" in said
@@ -131,7 +131,7 @@ def test_the_page_opens_the_newest_judged_night_and_its_report(shown, full):
     assert list(told.clauses["clause"]) == [one.name for one in made.verdicts[newest].clauses]
     assert len(told.modes) == 7
     assert told.report == (home.verdicts / made.verdicts[newest].digest / "report.html").read_text()
-    frame = Shown(loop_sheets.report_frame(told.report))
+    frame = Shown(night_sheets.report_frame(told.report))
     assert frame.tags == {"iframe"}
     found = loop_questions.loop(home).nights
     assert loop_questions.picked(found, "night", "2026-03-04", found.iloc[:0])["night"] == "2026-03-04"
@@ -167,7 +167,7 @@ def test_the_page_opens_the_version_in_service_with_its_traces(grown, full):
     assert told.row["version"] == made.champion
     assert (told.row["role"], told.row["steps"]) == ("L0", 160)
     assert told.row["traces"] > 50
-    said = "".join(Shown(loop_sheets.lineage_tiles(found["found"])).text)
+    said = "".join(Shown(version_sheets.lineage_tiles(found["found"])).text)
     assert f"of {told.row['traces']} traces" in said
     assert "Steps from the first3" in said
 
@@ -177,12 +177,12 @@ def test_what_nights_say_stays_text(full):
     home, _ = full
     found = loop_questions.loop(home)
     row = found.nights[found.nights["night"] == "2026-03-03"].iloc[0].to_dict()
-    shown = Shown(loop_sheets.night_card(loop_questions.night(home, row), linked=False))
+    shown = Shown(night_sheets.night_card(loop_questions.night(home, row), linked=False))
 
     assert shown.tags <= ALLOWED | {"article"}
     assert shown.links == []
     assert HOSTILE in "".join(shown.text)
-    listed = loop_sheets.nights_list(found.nights)
+    listed = night_sheets.nights_list(found.nights)
     assert "://" not in " ".join(str(one) for one in listed.to_numpy().ravel())
 
 
@@ -194,7 +194,7 @@ def test_a_home_without_nights_says_what_to_do(tmp_path):
     found = page(nights.app, home)["found"]
 
     assert (len(found.nights), len(found.quality), len(found.service)) == (0, 0, 0)
-    assert "rsi nightly --dry-run" in loop_sheets.no_nights()
+    assert "rsi nightly --dry-run" in night_sheets.no_nights()
     assert page(lineage.app, home)["told"] is None
 
 

@@ -15,7 +15,7 @@ from rsi.commands.say import Json, as_json, line
 from rsi.errors import ContractError, RsiError
 from rsi.ports import SystemClock
 from rsi.report.words import duration, plural
-from rsi.settings import LOCAL, Deployment, Home
+from rsi.settings import LOCAL, Deployment, Home, contracts_dir, gate_command
 from rsi.store.files import size_of
 from rsi.store.ledger import Ledger
 
@@ -125,11 +125,14 @@ def _assets() -> str:
 
 
 def _contract() -> str:
-    from rsi.gate.contract import read
+    from rsi.gate import lock
     from rsi.gate.suites import load
 
+    if gate_command():
+        return f"read by the gate's process alone, which `{' '.join(gate_command())}` starts"
     deployment, told = _deployment(), []
-    for contract in map(read, sorted({deployment.contract, *deployment.contracts.values()})):
+    for contract_name in sorted({deployment.contract, *deployment.contracts.values()}):
+        contract = lock.approved(contracts_dir(), contract_name)
         items = {name: len(load(name, pin).items) for name, pin in contract.pins.items()}
         asked = ", ".join(f"{name} ({count} items)" for name, count in items.items())
         told.append(f"{contract.name} with {asked}")

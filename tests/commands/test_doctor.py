@@ -8,6 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from rsi.gate import lock
 from rsi.settings import Deployment, Home
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold
@@ -108,3 +109,17 @@ def test_a_night_that_was_killed_and_a_lock_that_is_held_are_told(told, home: Ho
     assert found["locks"]["text"] == "free"
     assert "rsi nightly --night 2026-01-02" in found["nights"]["text"]
     assert "rsi cancel" in found["nights"]["text"]
+
+
+def test_a_contract_that_nobody_approved_is_bad_and_a_gate_apart_is_not_looked_into(told, tmp_path: Path, monkeypatch):
+    """The one would stop the night at its end; the other alone has the contracts' place."""
+    root = tmp_path / "contracts"
+    lock.write(root, lock.Lock())
+
+    found = told()["contract"]
+    assert found["state"] == "bad" and "nobody approved it" in str(found["text"])
+
+    monkeypatch.setenv("RSI_GATE", "gate --here")
+    monkeypatch.setenv("RSI_CONTRACTS", "/none/such")
+    found = told()["contract"]
+    assert found["state"] == "ok" and "`gate --here` starts" in str(found["text"])

@@ -21,7 +21,8 @@ test: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile
 
 test-slow: $(READY)
-	$(BIN)/pytest -m slow
+	$(BIN)/rsi assets pull
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'slow or hypothesis' --hypothesis-profile long
 
 # Needs `make vllm-env`, or RSI_VLLM=/path/to/bin/vllm; skips without a vLLM program.
 test-vllm: $(READY)

@@ -13,6 +13,8 @@ from tests.tiny import make_tiny_base
 
 quiet_dependencies()
 settings.register_profile("rsi", deadline=None, print_blob=True)
+# Four times as many examples: `make test-slow` looks longer.
+settings.register_profile("long", deadline=None, print_blob=True, max_examples=400)
 settings.load_profile("rsi")
 
 

@@ -48,6 +48,7 @@ def opened(home, base, contracts, *stages):
     return {line.rsplit("/", 1)[-1] for line in done.stdout.split()}
 
 
+@pytest.mark.slow
 def test_the_loop_opens_fingerprints_and_nothing_else_of_a_suite(tmp_path, tiny_base):
     """An audit hook saw every open; the gate, for comparison, opens the items."""
     contracts = night_made.contracts(tmp_path / "contracts")

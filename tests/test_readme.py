@@ -87,6 +87,7 @@ def test_answering_promoting_and_looking_around(asked):
 
 
 @pytest.mark.base
+@pytest.mark.slow
 def test_your_own_traces(tmp_path, smollm):
     """From an empty home and a folder of logs to a night that says why it stays quiet."""
     home = Home(tmp_path / "home")
@@ -133,6 +134,7 @@ def test_serving_and_the_python_lines(asked, tmp_path):
 
 
 @pytest.mark.flow
+@pytest.mark.slow
 def test_the_prefect_lines(asked, tmp_path):
     """Server and flows start, and the three kinds of deployments are there."""
     home, environment = asked

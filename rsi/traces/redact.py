@@ -142,8 +142,10 @@ class Redactor:
                 new = self._replaced(new, shape, found)
             if new == before:
                 break
-            # What was replaced may have uncovered something of another kind.
+            # What was replaced may have uncovered something of another kind, or behind an escape.
             shapes = known
+            if _hides(new):
+                new = self._inside(new, found)
         if new != first and _is_marked(text) and _is_json(text)[0] and not _is_json(new)[0]:
             new = first
         counts.update(found)

@@ -18,8 +18,8 @@ from tests.made import FixedClock
 ELSEWHERE = {"approval", "collect", "delete", "move", "promote", "remote", "rollback", "rollouts", "spool"}
 """Points that a night does not pass; they are killed at in the tests of those modules."""
 POINTS = [name for name in faults.points() if name.split(".")[0] not in ELSEWHERE]
-QUICK = {"night.after_begin", "expand.after_bank", "update.after_checkpoint", "gate.after_ask", "ledger.after_append"}
-"""Points that every run of the tests kills at: one in each part of a night. The others take their time."""
+QUICK = {"update.after_checkpoint", "gate.after_ask"}
+"""Points that every run of the tests kills at: in the two long parts of a night. The others take their time."""
 LATER = {"ledger.after_append": 3, "update.after_step": 3}
 """Turn at which to kill, where the first would come before anything interesting."""
 

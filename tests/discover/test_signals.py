@@ -410,6 +410,7 @@ def test_any_order_of_any_traces_gives_the_same_signs_and_never_raises(
     assert told[0] == told[1]
 
 
+@pytest.mark.slow
 def test_ten_thousand_calls() -> None:
     """A run that never stops is looked at like any other."""
     wanted: list[tuple[str, dict[str, object]]] = [("renew", {"b": n, "w": 1}) for n in range(400)]

@@ -140,7 +140,7 @@ def test_a_night_whose_time_is_over_stops_its_run(
     monkeypatch.setattr(pool, "done", lambda place: None)
     monkeypatch.setattr(pool, "read", lambda place: Namespace(digest="0" * 64))
     monkeypatch.setattr(pool, "cancel", stopped.append)
-    monkeypatch.setattr(pool, "follow", lambda run, progress: time.sleep(30))
+    monkeypatch.setattr(pool, "follow", lambda run, progress: time.sleep(4))
     stage = task(timeout_seconds=1)(lambda: pool.PoolTrainer("rsi-gpu", "")(tmp_path, silent))
 
     assert flow(lambda: stage(return_state=True).type.value)() == "FAILED"

@@ -80,7 +80,7 @@ def check(piece: Piece) -> None:
 
 
 @given(st.dictionaries(st.sampled_from(KEYS), RECORDS, min_size=1, max_size=6))
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_json_of_known_words_never_breaks_a_reader(record: dict[str, object]) -> None:
     """Fields of any type, in any place."""
     check(Piece(1, 0, json.dumps(record).encode()))
@@ -102,7 +102,7 @@ def test_a_sample_with_one_value_replaced_never_breaks_a_reader(path: Path, data
     text=st.binary(max_size=300),
     suffix=st.sampled_from([".json", ".jsonl", ".ndjson.open", ".jsonl.gz", ".json.zst"]),
 )
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_arbitrary_bytes_never_raise(text: bytes, suffix: str) -> None:
     """In any kind of file."""
     with tempfile.TemporaryDirectory() as folder:

@@ -133,7 +133,7 @@ def test_order_of_files_and_batches_does_not_matter(
     other = Home(tmp_path / "other")
     # Pseudonyms of users are made with the deployment's key.
     write_whole(other.root / "key", home.key())
-    monkeypatch.setattr(reading, "CHUNK_RECORDS", 2)
+    monkeypatch.setattr(reading, "CHUNK_RECORDS", 7)
     monkeypatch.setattr(ingesting, "BATCH_BYTES", 1)
     load(other, *sorted(SAMPLES.glob("*.json*"), reverse=True), SAMPLES / "gateway.ndjson")
     assert content(other) == content(home)

@@ -163,7 +163,7 @@ def wanted(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
     return content(home)
 
 
-@settings(max_examples=12)
+@settings(max_examples=4)
 @given(
     order=st.permutations(range(len(RECORDS))),
     cuts=st.sets(st.integers(1, len(RECORDS) - 1), max_size=4),

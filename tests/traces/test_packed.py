@@ -150,7 +150,7 @@ MAGIC = st.sampled_from(
     end=st.integers(0, 300),
 )
 @example(magic=b"", text=b"", name="a.json", pack=None, end=0)
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_arbitrary_bytes_never_raise(
     magic: bytes, text: bytes, name: str, pack: str | None, end: int
 ) -> None:

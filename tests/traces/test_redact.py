@@ -115,7 +115,8 @@ def suspects(redactor: Redactor, *bodies: bytes) -> list[int]:
     share=st.sampled_from([0.0, 0.0, 0.02, 0.5]),
 )
 @example(record={"id": {"key": 4111111111111111, "value": 4111111111111111}}, kind=None, seed=0, share=0.0)
-@settings(max_examples=800, suppress_health_check=[HealthCheck.too_slow])
+@example(record={"text": '{"inner": "030 1234567\\u00a0415-555-0100"}'}, kind=None, seed=0, share=0.0)
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_whatever_a_record_holds_its_raw_text_is_suspected(
     record: JsonObject, kind: Kind | None, seed: int, share: float
 ) -> None:
@@ -142,7 +143,6 @@ def test_whatever_a_record_holds_its_raw_text_is_suspected(
     kind=st.sampled_from(Kind),
     cut=st.integers(0, 9),
 )
-@settings(max_examples=400)
 def test_text_that_is_no_json_is_suspected_as_well(text: str, kind: Kind, cut: int) -> None:
     """As it is kept where a record cannot be read: cut off, or damaged."""
     redactor = Redactor(KEY, kinds=frozenset({kind}))
@@ -165,7 +165,6 @@ def test_every_example_is_found_and_suspected_in_every_spelling(kind: Kind) -> N
 
 
 @given(text=st.lists(st.sampled_from(TRAPS + NOISE), max_size=8).map("".join), levels=st.integers(0, 3))
-@settings(max_examples=400)
 def test_a_text_that_is_json_stays_json_on_every_level(text: str, levels: int) -> None:
     """And redacting again changes nothing."""
     redactor = Redactor(KEY)

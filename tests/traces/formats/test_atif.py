@@ -2,7 +2,7 @@
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from rsi.settings import Home
 from rsi.traces.detect import detect
@@ -182,7 +182,6 @@ def test_scores_outside_of_0_to_1_are_kept_as_said() -> None:
     ]
 
 
-@settings(max_examples=300, deadline=None)
 @given(mutated([MAIN, NEXT]))
 def test_damaged_documents_never_raise(record: JsonObject) -> None:
     """Whatever is wrong inside, there are rows or a refusal."""

@@ -1,6 +1,6 @@
 """Events of the ATOF stream."""
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from rsi.settings import Home
 from rsi.traces.formats import atof
@@ -49,7 +49,6 @@ def test_events_without_a_session_are_one_run_of_their_file() -> None:
     assert isinstance(refusal, Refusal)
 
 
-@settings(max_examples=300, deadline=None)
 @given(mutated(EVENTS))
 def test_damaged_events_never_raise(record: JsonObject) -> None:
     """Whatever is wrong inside, there are rows or a refusal."""

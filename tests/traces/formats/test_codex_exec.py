@@ -1,6 +1,6 @@
 """Events that ``codex exec --json`` prints."""
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from rsi.settings import Home
 from rsi.traces.detect import detect
@@ -101,7 +101,6 @@ def test_events_of_others_are_not_taken() -> None:
     assert not codex_exec.matches({"chunks": [{"type": "response.created"}]})
 
 
-@settings(max_examples=300, deadline=None)
 @given(mutated([*EVENTS, *RUNS]))
 def test_damaged_events_never_raise(record: JsonObject) -> None:
     """Whatever is wrong inside, there are rows or a refusal."""

@@ -1,6 +1,6 @@
 """Rows of Helicone."""
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from rsi.settings import Home
 from rsi.traces.detect import detect
@@ -70,7 +70,6 @@ def test_what_says_nothing_is_refused() -> None:
     assert all(detect(one) is helicone for one in ALL)
 
 
-@settings(max_examples=300, deadline=None)
 @given(mutated(ALL))
 def test_damaged_rows_never_raise(record: JsonObject) -> None:
     """Whatever is wrong inside, there are rows or a refusal."""

@@ -114,7 +114,7 @@ def test_pages_without_spans_are_refused() -> None:
 
 
 @given(mutated([PAGE]))
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_damaged_pages_never_raise(record: JsonObject) -> None:
     """Anything anywhere ends in rows or refusals."""
     if jaeger.matches(record):

@@ -448,7 +448,7 @@ def test_an_answer_told_to_the_span_around_is_no_call(home: Home, tmp_path: Path
 
 
 @given(mutated([*sample("otlp.json"), document(logs=[log("gen_ai.user.message", {"content": "x"})])]))
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_damaged_documents_never_raise(record: JsonObject) -> None:
     """Anything anywhere ends in rows or refusals."""
     if otlp.matches(record):

@@ -2,7 +2,7 @@
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from rsi.settings import Home
 from rsi.traces.detect import detect, read
@@ -115,7 +115,6 @@ def test_secrets_in_streams_of_a_page_are_found(home: Home) -> None:
 
 
 @given(mutated(PAGES))
-@settings(max_examples=300, deadline=None)
 def test_damaged_pages_never_break(record: JsonObject) -> None:
     """Something is found, and no reader broke."""
     said = found(record)

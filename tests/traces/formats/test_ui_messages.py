@@ -1,6 +1,6 @@
 """Messages of the user interface of Vercel's AI SDK."""
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from rsi.traces.formats.turns import turns
 from rsi.traces.rows import Json, JsonObject
@@ -80,7 +80,6 @@ def test_messages_for_models_are_as_they_were() -> None:
     assert [one.content for one in turns([parts])] == ["Hello?"]
 
 
-@settings(max_examples=200, deadline=None)
 @given(mutated([MESSAGE, OLDER]))
 def test_damaged_messages_never_raise(message: JsonObject) -> None:
     """Whatever stands in the parts."""

@@ -24,12 +24,14 @@ from rsi.context import World
 from rsi.engine.publish import EngineReplica
 from rsi.environments import kind
 from rsi.errors import ContractError, RefusedError
-from rsi.gate.audit import COLUMNS, Point, audit, rows
+from rsi.gate.audit import audit
 from rsi.harness import hcp
 from rsi.ids import canonical
+from rsi.questions import Point
 from rsi.records import Approval, Decision, Judgement, LedgerRecord, Origin, Pool, Record
 from rsi.registry import approval, champion, genesis, promote
 from rsi.registry.verify import verify
+from rsi.report import vault
 from rsi.report.progress import TerminalProgress
 from rsi.serve.asked import Labelled, ask
 from rsi.serve.shift import shift_of
@@ -220,7 +222,10 @@ def show(played: Nights, points: Sequence[Point]) -> int:
         ],
     )
     line("\nthe vault: what no gate asks, for every version that was in service")
-    table(COLUMNS, rows(points))
+    table(vault.COLUMNS, vault.rows(points))
+    for some in vault.by_suite(points).values():
+        line(vault.sentence(some))
+    line(f"drawn in {vault.write(played.home, played.deployment.name, points)}")
     found = verify(played.home, played.world.clock).findings
     line("\nrsi verify: " + ("every invariant holds" if not found else "; ".join(map(str, found))))
     said = {

@@ -1,7 +1,7 @@
 """Questions to the gate as the ledger has them: fixed before the first item is asked, and settled by a certificate.
 
 A record of kind `ask` stands for each time that a question is begun, one of kind `verdict` for what it found, one
-of kind `watch` for a look at how a promoted version does in service.
+of kind `watch` for a look at how a promoted version does in service, one of kind `audit` for a look at the vault.
 """
 
 from enum import StrEnum
@@ -163,6 +163,33 @@ class Look(Record):
     def worse(self) -> bool:
         """Whether the promoted version fails more: surely enough, and by enough."""
         return self.p <= self.alpha and self.now.rate - self.before.rate >= self.rise
+
+
+class Gain(Record):
+    """Of one version over another on the same items, errors of engine or world left out."""
+
+    won: int
+    """Items that only the later one has right."""
+    lost: int
+    """Items that only the earlier one has right."""
+    difference: float
+    """Of the shares."""
+    low: float
+    """Lower end of its 95% interval, Tango's."""
+    high: float
+    """Upper end of it."""
+
+
+class Point(Record):
+    """One version on the vault of one suite."""
+
+    version: str
+    suite: str
+    right: int
+    items: int
+    """Without those that the engine or a world broke on."""
+    gain: Gain | None = None
+    """Over the first version of the same audit; null for that one."""
 
 
 class State(StrEnum):

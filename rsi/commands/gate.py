@@ -62,9 +62,10 @@ def audit(
     json: Json = False,
 ) -> None:
     """How versions do on the vault: held-out items that no gate asks. Each look is a ledger record; look seldom."""
-    from rsi.gate import audit as vault
+    from rsi.gate.audit import audit as ask
     from rsi.ports import SystemClock
     from rsi.registry import champion, versions
+    from rsi.report import vault as told
     from rsi.report.progress import TerminalProgress
     from rsi.settings import Deployment, Home
     from rsi.store.ledger import Ledger
@@ -74,11 +75,12 @@ def audit(
     deployment = Deployment.read(home.deployment_file)
     served = [str(one.output) for one in champion.moves(Ledger(home.ledger, SystemClock()))]
     asked = [versions.find(home, one) for one in names] if names else list(dict.fromkeys(served))
-    points = vault.audit(home, deployment, real(deployment, TerminalProgress()), asked, drawn)
+    points = ask(home, deployment, real(deployment, TerminalProgress()), asked, drawn)
     if json:
         as_json([one.model_dump(mode="json") for one in points])
         return
-    table(vault.COLUMNS, vault.rows(points))
+    table(told.COLUMNS, told.rows(points))
+    line(f"drawn in {told.write(home, deployment.name, points)}")
 
 
 def _errors(found: "Simulated") -> None:

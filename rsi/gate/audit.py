@@ -12,17 +12,16 @@ from rsi.engine.chat import Dialogue
 from rsi.engine.weights import read_tokenizer
 from rsi.gate import lock
 from rsi.gate.bench import Bench
-from rsi.gate.measure import Share
+from rsi.gate.measure import Paired, Share
 from rsi.gate.questions import Contender
 from rsi.gate.suites import Suite, load
 from rsi.gate.suites.worlds import Worlds
 from rsi.harness import hcp
-from rsi.records import Outcome, Record, Split
+from rsi.questions import Gain, Point
+from rsi.records import Outcome, Split
 from rsi.registry import versions
 from rsi.registry.loaded import able
-from rsi.report.words import percent
 from rsi.settings import Deployment, Home, contracts_dir
-from rsi.statistics.intervals import Interval, wilson
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold
 from rsi.verifiers import Verifiers, with_judge
@@ -30,39 +29,6 @@ from rsi.verifiers import Verifiers, with_judge
 KIND = "audit"
 """Of the ledger's record."""
 BATCH = 16
-
-
-class Point(Record):
-    """One version on one suite's vault."""
-
-    version: str
-    suite: str
-    right: int
-    items: int
-    """Without those that the engine or a world broke on."""
-
-    @property
-    def interval(self) -> Interval:
-        """Of the share, 95%, Wilson's."""
-        return wilson(self.right, self.items)
-
-
-COLUMNS: Sequence[str] = ("version", "suite", "right", "share", "95% interval")
-"""Of `rows`."""
-
-
-def rows(points: Sequence[Point]) -> list[list[object]]:
-    """Rows of a table, one a point."""
-    return [
-        [
-            one.version[:12],
-            one.suite,
-            f"{one.right} of {one.items}",
-            percent(one.right / max(one.items, 1)),
-            f"{percent(one.interval.low)} to {percent(one.interval.high)}",
-        ]
-        for one in points
-    ]
 
 
 def audit(
@@ -84,15 +50,31 @@ def audit(
     verifiers = with_judge(world.judge())
     found: list[Point] = []
     for suite, cap in _vaults(deployment, drawn):
+        first: list[Outcome] = []
         for name, version in zip(names, known, strict=True):
             side = Contender(version, hcp.load(home.harnesses, version.harness))
-            share = Share.of(_outcomes(suite, cap, side, bench, verifiers, world))
-            found.append(Point(version=name, suite=suite.name, right=share.right, items=share.tasks))
+            outcomes = _outcomes(suite, cap, side, bench, verifiers, world)
+            found.append(_point(name, suite.name, outcomes, first))
+            first = first or outcomes
     bench.check()
     with hold(home.store_lock, KIND, world.clock.now().isoformat(timespec="seconds"), wait_s=30):
         body: dict[str, object] = {"points": [one.model_dump(mode="json") for one in found], "drawn": drawn}
         Ledger(home.ledger, world.clock).append(KIND, body=body)
     return tuple(found)
+
+
+def _point(version: str, suite: str, outcomes: Sequence[Outcome], first: Sequence[Outcome]) -> Point:
+    """`first` holds the outcomes of the first version on the same items, in their order; nothing for itself."""
+    share = Share.of(outcomes)
+    pair = Paired.of(first, outcomes) if first else None
+    gain = pair and Gain(
+        won=pair.wins,
+        lost=pair.losses,
+        difference=pair.difference,
+        low=pair.interval.low,
+        high=pair.interval.high,
+    )
+    return Point(version=version, suite=suite, right=share.right, items=share.tasks, gain=gain)
 
 
 def _vaults(deployment: Deployment, drawn: int) -> list[tuple[Suite, int]]:

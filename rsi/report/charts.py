@@ -1,4 +1,4 @@
-"""Inline SVG: a line with its smoothed course, bars before and after, intervals against a line.
+"""Inline SVG: a line with its smoothed course, bars before and after, intervals against a line, shares in a row.
 
 Every chart is a string with a `viewBox`, a title for those who cannot see it, and classes instead of
 colours; the page's style sheet (`rsi.report.style`) gives them light and dark ones. Coordinates are in user
@@ -48,6 +48,17 @@ class IntervalRow(NamedTuple):
     """The one-sided bound that decides, where there is one."""
     mark: float | None = None
     """What that bound must lie above."""
+
+
+class ShareMark(NamedTuple):
+    """One place of a row of shares."""
+
+    name: str
+    low: float
+    middle: float
+    high: float
+    hint: str
+    """What is said where a pointer rests on it."""
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:
@@ -173,6 +184,28 @@ def interval_plot(rows: Sequence[IntervalRow], title: str) -> str:
     words = "difference in accuracy, candidate minus champion, percentage points"
     body.append(_text((frame.left + frame.right) / 2, frame.bottom + 40, words, "name", "middle"))
     return _svg(frame.bottom + 50, title, body)
+
+
+def shares_in_order(marks: Sequence[ShareMark], title: str) -> str:
+    """Shares with their intervals, joined in the order given; "" without one."""
+    if not marks:
+        return ""
+    frame = Frame(56, 24, WIDTH - 16, 244, (0, len(marks)), (0, 1))
+    xs = [frame.at_x(at + 0.5) for at in range(len(marks))]
+    ys = [frame.at_y(one.middle) for one in marks]
+    body = _grid_y(frame, {y: f"{100 * y:.0f}%" for y in ticks(0, 1)})
+    body.append(f'<path class="mean" d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in zip(xs, ys, strict=True))}"/>')
+    for one, x, y in zip(marks, xs, ys, strict=True):
+        low, high = frame.at_y(one.low), frame.at_y(one.high)
+        ends = f"M{x - 6:.1f} {low:.1f}h12M{x - 6:.1f} {high:.1f}h12"
+        body += [
+            f'<path class="whisker" d="M{x:.1f} {low:.1f}V{high:.1f}{ends}">'
+            f"<title>{inert_html(one.hint)}</title></path>",
+            f'<circle class="dot after" cx="{x:.1f}" cy="{y:.1f}" r="6"/>',
+            _text(x + 12, y - 8, f"{100 * one.middle:.0f}%", "value after", "start"),
+            _text(x, frame.bottom + 20, one.name, "label", "middle"),
+        ]
+    return _svg(276, title, body)
 
 
 def _interval(frame: Frame, row: IntervalRow, y: float) -> list[str]:

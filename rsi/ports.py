@@ -114,12 +114,6 @@ class Engine(Sampler, Protocol):
         """One answer a prompt; temperature 0 is greedy."""
         ...
 
-    def logprobs(
-        self, prompts: Sequence[Prompt], answers: Sequence[str], adapter: str | None
-    ) -> list[tuple[float, ...]]:
-        """Log-probability of each token of a given answer."""
-        ...
-
     def load(self, name: str, folder: Path) -> None:
         """Load an adapter under a new name. A name once used is never loaded with other content."""
         ...

@@ -57,11 +57,6 @@ class Taught:
     ) -> list[Generation]:
         return self._real.generate(prompts, adapter, max_tokens, temperature, seed)
 
-    def logprobs(
-        self, prompts: Sequence[Prompt], answers: Sequence[str], adapter: str | None
-    ) -> list[tuple[float, ...]]:
-        return self._real.logprobs(prompts, answers, adapter)
-
     def load(self, name: str, folder: Path) -> None:
         self._real.load(name, folder)
 

@@ -28,7 +28,6 @@ PREFIX_TOKENS = 4096
 """Tokens of shared prefixes kept, over all adapters; 46 KB each for the 135M base."""
 TURN_TOKENS = 16384
 """Tokens kept of the last call of `generate_tokens`, for turns that go on from it."""
-_CHUNK = 512
 # Padding is paid once, a decoding step is paid per pass: long answers are better off in few passes.
 _SHORT = 8
 _DECODING_WASTE = 0.5
@@ -152,27 +151,6 @@ class LocalEngine:
                     rows[place] = tuple(row)
         return rows
 
-    def logprobs(
-        self, prompts: Sequence[Prompt], answers: Sequence[str], adapter: str | None
-    ) -> list[tuple[float, ...]]:
-        """Log-probability (nats) of each token of a given answer; an answer without tokens has none.
-
-        Raises:
-            ContractError: unknown adapter, unequal numbers of prompts and answers, or no room in the context.
-        """
-        if len(prompts) != len(answers):
-            raise ContractError(f"{len(prompts)} prompts with {len(answers)} answers: each needs one")
-        said = [tuple(chat.encode(self._tokenizer, answer)) for answer in answers]
-        rows: list[tuple[float, ...]] = [()] * len(prompts)
-        with self._lock, torch.inference_mode():
-            for group in self._passes(self._rows(prompts), adapter, answers=said):
-                hidden, _ = self._forward(group, keep=False)
-                for row, place in enumerate(group.places):
-                    count, end = len(said[place]), len(group.rests[row])
-                    kept = self._token_logprobs(hidden[row, end - count : end], said[place])
-                    rows[place] = tuple(kept)
-        return rows
-
     def generate(
         self,
         prompts: Sequence[Prompt],
@@ -254,16 +232,12 @@ class LocalEngine:
         rows: Sequence[Tokens],
         adapter: str | None,
         room: int = 0,
-        answers: Sequence[Tokens] = (),
         waste: float = WASTE,
         last: Mapping[Tokens, Kept] | None = None,
     ) -> Iterator[Pass]:
-        """Prompts cut into passes under an adapter; with `answers`, each prompt is followed by its answer."""
+        """Prompts cut into passes under an adapter."""
         self._adapters.activate(adapter)
         start = shared_start(rows, self._special) if self._sharing else 0
-        if answers:
-            # The last token of an answer predicts nothing that is asked for.
-            rows = [row + answer[:-1] for row, answer in zip(rows, answers, strict=True)]
         longest = max(map(len, rows), default=0)
         if longest + room > self._context:
             raise ContractError(
@@ -298,15 +272,6 @@ class LocalEngine:
 
     def _logits(self, hidden: torch.Tensor) -> torch.Tensor:
         return self._model.get_output_embeddings()(hidden)
-
-    def _token_logprobs(self, hidden: torch.Tensor, tokens: Sequence[int]) -> list[float]:
-        """Log-probability of each token from the hidden state before it, shape (tokens, width)."""
-        found: list[float] = []
-        for begin in range(0, len(tokens), _CHUNK):
-            logp = self._logits(hidden[begin : begin + _CHUNK]).log_softmax(-1)
-            wanted = torch.tensor(tokens[begin : begin + _CHUNK])
-            found += logp.gather(1, wanted[:, None])[:, 0].tolist()
-        return found
 
     def _scores(self, group: Pass, options: Sequence[Sequence[int]]) -> torch.Tensor:
         """Summed log-probs of the options after each prompt, shape (rows, options)."""

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -172,28 +171,6 @@ class OpenAIEngine:
             return row
 
         return self._all(one, list(zip(prompts, wanted, strict=True)))
-
-    def logprobs(
-        self, prompts: Sequence[Prompt], answers: Sequence[str], adapter: str | None
-    ) -> list[tuple[float, ...]]:
-        """Log-probability of each token of a given answer, at one request a token.
-
-        (vLLM's prompt log-probs would take one request an answer, but 0.32 dies of them on processors when it serves
-        adapters.)
-
-        Raises:
-            ContractError: as `choose`.
-        """
-        asked = self._all(self.tokens, prompts)
-        said = self._all(self._encoded, answers)
-        places = [
-            ([*prompt, *answer[:at]], [token])
-            for prompt, answer in zip(asked, said, strict=True)
-            for at, token in enumerate(answer)
-        ]
-        told = self.next_logprobs([before for before, _ in places], [token for _, token in places], adapter)
-        rest = iter(row[0] for row in told)
-        return [tuple(islice(rest, len(answer))) for answer in said]
 
     def load(self, name: str, folder: Path) -> None:
         """Load an adapter on the server; the same again is nothing new."""

@@ -4,13 +4,37 @@ A record of kind `ask` stands for each time that a question is begun, one of kin
 of kind `watch` for a look at how a promoted version does in service, one of kind `audit` for a look at the vault.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
+
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from rsi.record import Record
 from rsi.records import Judgement
 
 
-class Registration(Record):
+class Commitment(Record):
+    """What is told of items that a secret seed drew, so that whoever holds the key can show that these were asked."""
+
+    key: str
+    """Digest of the key."""
+    items: str
+    """Digest of the items as they were drawn."""
+
+
+class _Committed(Record):
+    """A record that names suites whose items were drawn for it; it keeps its digest where there is none."""
+
+    fresh: dict[str, Commitment] = Field(default_factory=dict)
+    """Suite name -> what its items were drawn by; frozen suites are left out."""
+
+    @model_serializer(mode="wrap")
+    def _told(self, plain: SerializerFunctionWrapHandler) -> dict[str, object]:
+        told: Mapping[str, object] = plain(self)
+        return {name: value for name, value in told.items() if name != "fresh" or self.fresh}
+
+
+class Registration(_Committed):
     """All that decides what a question to the gate means, fixed before the first item is asked."""
 
     contract: str
@@ -59,7 +83,7 @@ class Allowance(Record):
     """Passes before it."""
 
 
-class Certificate(Record):
+class Certificate(_Committed):
     """What a verdict rests on and what it cost, in the ledger before anyone is asked."""
 
     verdict: str

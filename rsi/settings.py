@@ -3,7 +3,8 @@
 Variables: ``RSI_HOME`` (default ``./.rsi``) holds all that a deployment knows; ``RSI_CACHE`` (default
 ``~/.cache/rsi``) holds base models and public data; ``RSI_CONTRACTS`` (default ``./contracts``, else the folder
 beside the package) holds gate contracts and held-out suites. ``RSI_GATE`` is the command that starts the gate where it
-is a process of its own; then nothing else needs the contracts' place.
+is a process of its own; then nothing else needs the contracts' place. ``RSI_GATE_KEY`` is the file that fresh items
+are drawn by (default: in the home, among what only the gate opens).
 """
 
 import os
@@ -195,6 +196,12 @@ def fingerprints_dir(home: Home) -> Path:
     if not home.fingerprints.is_dir():
         raise ContractError(f"no {home.fingerprints} yet: the gate's process writes it when a night expands")
     return home.fingerprints
+
+
+def gate_key(home: Home) -> Path:
+    """The file that fresh items are drawn by; asked for by the gate and by nothing else in the loop."""
+    said = os.environ.get("RSI_GATE_KEY")
+    return Path(said).resolve() if said else home.heldout / "gate.key"
 
 
 LOCAL = "local"

@@ -8,8 +8,9 @@ import sys
 import orjson
 import pytest
 
+from rsi.gate.suites import fresh
 from rsi.night import STAGES, begin, run_stage
-from rsi.settings import PROJECT, Deployment
+from rsi.settings import PROJECT, Deployment, gate_key
 from rsi.store.database import store_batch
 from rsi.tasks import bank, refused
 from rsi.tasks.screen import request_of
@@ -81,6 +82,7 @@ def apart(tmp_path_factory, tiny_base):
     root = tmp_path_factory.mktemp("apart")
     contracts = night_made.contracts(root / "contracts")
     home = night_made.make_home(root / "home", tiny_base)
+    fresh.make(gate_key(home))
     command = shlex.join(["env", f"RSI_CONTRACTS={contracts}", sys.executable, "-m", "rsi.gate.worker"])
     environment = {name: value for name, value in os.environ.items() if name != "RSI_CONTRACTS"}
     done = subprocess.run(
@@ -102,7 +104,7 @@ def test_53_only_the_gates_process_opens_what_is_held_out(apart):
 
     places = (str(home.root.parent / "contracts"), str(PROJECT / "contracts"))
     assert [path for path in opened if path.startswith(places)] == []
-    assert [path for path in opened if path.endswith(("scorecard.json", "items.jsonl"))] == []
+    assert [path for path in opened if path.endswith(("scorecard.json", "items.jsonl", "gate.key"))] == []
     assert any(path.endswith("fingerprints.json") for path in opened), "the hook sees the copies that the gate gave"
     assert [path.name for path in home.verdicts.glob("*/scorecard.json")] == ["scorecard.json"]
     assert "verdict" in said
@@ -135,6 +137,8 @@ def test_55_no_canary_of_a_held_out_item_is_anywhere_else(apart):
     known = next(iter(REQUESTS["L1"]))
     places = {place.split(":")[0] for place, text in everything if known in text}
     assert {"store.duckdb", "snapshot.duckdb"} <= places, "what is not held out is found by the same search"
+    key = gate_key(home).read_text()
+    assert [place for place, text in everything if key in text] == ["heldout/gate.key"]
     ids = [place for place, text in everything if "L1-0" in text and "q-0" in text]
     assert all(place.endswith(("scorecard.json", "fingerprints.json")) for place in ids)
     assert [path.name for path in home.inbox.iterdir()] == ["L0.jsonl"], "what the gate asked is no traffic"

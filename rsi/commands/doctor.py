@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -15,9 +15,12 @@ from rsi.commands.say import Json, as_json, line
 from rsi.errors import ContractError, RsiError
 from rsi.ports import SystemClock
 from rsi.report.words import duration, plural
-from rsi.settings import LOCAL, Deployment, Home, contracts_dir, gate_command
+from rsi.settings import LOCAL, Deployment, Home, contracts_dir, gate_command, gate_key
 from rsi.store.files import size_of
 from rsi.store.ledger import Ledger
+
+if TYPE_CHECKING:
+    from rsi.gate.suites import Suite
 
 LEAST_GB = 2.0
 """Free space below which a night may not end."""
@@ -133,10 +136,20 @@ def _contract() -> str:
     deployment, told = _deployment(), []
     for contract_name in sorted({deployment.contract, *deployment.contracts.values()}):
         contract = lock.approved(contracts_dir(), contract_name)
-        items = {name: len(load(name, pin).items) for name, pin in contract.pins.items()}
-        asked = ", ".join(f"{name} ({count} items)" for name, count in items.items())
-        told.append(f"{contract.name} with {asked}")
+        suites = [load(name, pin) for name, pin in contract.pins.items()]
+        told.append(f"{contract.name} with {', '.join(_sized(one) for one in suites)}")
     return "; ".join(told)
+
+
+def _sized(suite: "Suite") -> str:
+    """A suite with its items; where these are drawn each night, the key for it has to be there."""
+    from rsi.gate.suites import fresh
+
+    source = suite.about.items
+    if source is None or not suite.about.fresh:
+        return f"{suite.name} ({len(suite.items)} items)"
+    fresh.read(gate_key(Home.find()))
+    return f"{suite.name} ({source.count} fresh items a night)"
 
 
 def _approvers() -> str:

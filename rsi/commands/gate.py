@@ -1,4 +1,4 @@
-"""`rsi gate`: the stage on its own, and what its rules do to candidates that are known to be no better."""
+"""`rsi gate`: the stage on its own, what its rules do to candidates that are no better, the vault, and the key."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -81,6 +81,38 @@ def audit(
         return
     table(told.COLUMNS, told.rows(points))
     line(f"drawn in {told.write(home, deployment.name, points)}")
+
+
+@gate_app.command()
+def key(json: Json = False) -> None:
+    """Make the key that fresh items are drawn by, readable by you alone; one that is there is kept."""
+    from rsi.gate.suites import fresh
+    from rsi.settings import Home, gate_key
+
+    path = gate_key(Home.find())
+    known = fresh.committed(fresh.make(path))
+    if json:
+        as_json({"path": str(path), "digest": known})
+        return
+    line(f"{path} is the key of digest {known[:12]}; keep a copy where the gate's people keep theirs, and no other")
+
+
+@gate_app.command()
+def redraw(
+    verdict: Annotated[str, typer.Argument(help="Beginning of a verdict's digest, at least 6 digits.")],
+    json: Json = False,
+) -> None:
+    """Draw a verdict's fresh items again, and hold them against its certificate and scorecard. Wants the key."""
+    from rsi.gate import replay
+    from rsi.settings import Home, contracts_dir
+
+    home = Home.find()
+    found = replay.redraw(home, contracts_dir(), replay.find(home, verdict))
+    if json:
+        as_json([one.plain() for one in found])
+        return
+    for one in found:
+        line(f"{one.suite}: {one.items} items drawn again, digest {one.drawn.items[:12]}, as the certificate says")
 
 
 def _errors(found: "Simulated") -> None:

@@ -31,6 +31,7 @@ def register(
         champion=champion.digest,
         candidate=candidate.digest,
         anchor=anchor.digest if anchor else None,
+        fresh={name: suite.drawn for name, suite in suites.items() if suite.drawn is not None},
     )
 
 
@@ -77,6 +78,7 @@ def certify(
         questions_left=budget.questions - allowance.question + (not n) if budget else None,
         accepts_left=budget.accepts - passes if counted and budget and budget.accepts else None,
         seed=registration.seed,
+        fresh=registration.fresh,
     )
 
 

@@ -24,7 +24,8 @@ from rsi.gate.noise import measure
 from rsi.gate.ready import nothing, ready
 from rsi.gate.scorecard import Scorecard, summary
 from rsi.gate.spent import spent
-from rsi.gate.suites import Resolve, Suite, load
+from rsi.gate.suites import Draw, Resolve, Suite, load
+from rsi.gate.terms import Items
 from rsi.gate.verdict import judge, whole
 from rsi.harness.hcp import Harness
 from rsi.ids import canonical
@@ -36,7 +37,7 @@ from rsi.report.brief import brief
 from rsi.report.card import card
 from rsi.report.evidence import Baseline, Evidence, Example, MetricsRow
 from rsi.report.page import page
-from rsi.settings import Home, contracts_dir
+from rsi.settings import Home, contracts_dir, gate_key
 from rsi.store.files import publish_folder
 from rsi.verifiers import VERIFIERS, Verifiers
 
@@ -94,7 +95,8 @@ def gate(
         TransientError: the engine answered nothing at all.
     """
     account, role = account or Unrecorded(), changed_role(champion, candidate)
-    contract, suites = _read(contract_name, contracts or contracts_dir(), resolve, anchor)
+    draw = Draw.of(gate_key(home), night, champion.digest, candidate.digest)
+    contract, suites = _read(contract_name, contracts or contracts_dir(), resolve, anchor, draw)
     registration = register(contract, suites, champion, candidate, anchor)
     if contract.budget and (known := account.settled(registration)):
         return approval.verdict(home, known)
@@ -147,13 +149,14 @@ def gate(
 
 
 def _read(
-    name: str, root: Path, resolve: Resolve, anchor: Version | None
+    name: str, root: Path, resolve: Resolve, anchor: Version | None, draw: Draw
 ) -> tuple[Contract, dict[str, Suite]]:
     """A contract and its suites, which fit each other and the anchor."""
     contract = lock.approved(root, name)
-    suites = {suite: load(suite, pin, root, resolve) for suite, pin in contract.pins.items()}
+    suites = {suite: load(suite, pin, root, resolve, draw=draw) for suite, pin in contract.pins.items()}
     _check_anchor(contract, anchor)
     order.check(contract, suites)
+    _check_budget(contract, suites)
     return contract, suites
 
 
@@ -208,6 +211,15 @@ def _check_anchor(contract: Contract, anchor: Version | None) -> None:
         return
     if named != anchor.digest:
         raise ContractError(f"contract {contract.name} wants anchor {named[:12]}, found {anchor.digest[:12]}")
+
+
+def _check_budget(contract: Contract, suites: Mapping[str, Suite]) -> None:
+    budget, target = contract.budget, suites[contract.target.suite]
+    if target.about.fresh and budget is not None and budget.items is not Items.FRESH:
+        raise ContractError(
+            f'contract {contract.name} says items = "{budget.items.value}" in [budget], but suite {target.name} draws '
+            f'fresh ones for every question: say items = "{Items.FRESH.value}"'
+        )
 
 
 def _baseline(suite: Suite, story: Story) -> Baseline | None:

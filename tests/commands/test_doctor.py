@@ -1,5 +1,6 @@
 """`rsi doctor`: each line with what is there, what is wrong, and what to do."""
 
+import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -9,11 +10,14 @@ import orjson
 import pytest
 
 from rsi.gate import lock
-from rsi.settings import Deployment, Home
+from rsi.gate.suites import digest_of
+from rsi.gate.suites.fresh import make
+from rsi.settings import Deployment, Home, gate_key
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold
 from tests import night_made
 from tests.commands.spoken import Terminal
+from tests.gate.made import fresh_contracts
 from tests.made import FixedClock
 
 
@@ -109,6 +113,23 @@ def test_a_night_that_was_killed_and_a_lock_that_is_held_are_told(told, home: Ho
     assert found["locks"]["text"] == "free"
     assert "rsi nightly --night 2026-01-02" in found["nights"]["text"]
     assert "rsi cancel" in found["nights"]["text"]
+
+
+def test_a_contract_on_fresh_items_wants_the_gates_key(told, home: Home, tmp_path: Path) -> None:
+    """Told before a night ends for want of it."""
+    root = tmp_path / "contracts"
+    made = fresh_contracts(tmp_path / "other")
+    shutil.copytree(made / "suites/played", root / "suites/played")
+    contract = (made / "gate/agent/v1.toml").read_text()
+    pin = digest_of(root / "suites/tiny-routing/v1")
+    routing = digest_of(made / "suites/routing/v1")
+    (root / "gate/agent").mkdir()
+    (root / "gate/agent/v1.toml").write_text(contract.replace(routing, pin).replace("routing/v1", "tiny-routing/v1"))
+
+    found = told(contracts={"L1": "agent/v1"})["contract"]
+    assert found["state"] == "bad" and "make it with `rsi gate key`" in str(found["text"])
+    make(gate_key(home))
+    assert "played/v1 (12 fresh items a night)" in str(told(contracts={"L1": "agent/v1"})["contract"]["text"])
 
 
 def test_a_contract_that_nobody_approved_is_bad_and_a_gate_apart_is_not_looked_into(told, tmp_path: Path, monkeypatch):

@@ -1,8 +1,9 @@
-"""`rsi gate`: the simulation beside the stage."""
+"""`rsi gate`: what is beside the stage."""
 
 import orjson
 import pytest
 
+from rsi.settings import Home, gate_key
 from tests.commands.spoken import Terminal
 
 
@@ -26,3 +27,14 @@ def test_both_explain_themselves(terminal: Terminal, arguments: tuple[str, ...])
 
     assert ("--candidate" in said) == (len(arguments) == 2)
     assert ("--seed" in said) == (len(arguments) == 3)
+
+
+def test_the_key_is_made_once_and_never_printed(terminal: Terminal, home: Home) -> None:
+    """Its digest is; a verdict that is not there is not drawn again."""
+    said = terminal.ok("gate", "key")
+    told = orjson.loads(terminal.ok("gate", "key", "--json"))
+
+    assert set(told) == {"path", "digest"}
+    assert told["path"] == str(gate_key(home)) and told["digest"][:12] in said
+    assert gate_key(home).read_text() not in said
+    assert terminal("gate", "redraw", "abcdef").code == 2

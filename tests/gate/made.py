@@ -208,3 +208,30 @@ def with_tables(made: World, **tables: object) -> World:
     path = made.root / "gate/made/v1.toml"
     path.write_text(tomlkit.dumps({**tomlkit.parse(path.read_text()).unwrap(), **tables}))
     return World(made.root, read("made/v1", made.root))
+
+
+DRAWN = 12
+"""Episodes that a suite of fresh items draws."""
+PLAYED = {"name": "played", "version": 1, "verifier": "final_state", "hop": "world", "role": "L1", "description": ""}
+_BUDGET = {"items": "fresh", "questions": 9, "alpha": 0.05, "spending": "harmonic"}
+_TARGET = {"suite": "played/v1", "min_items": 4, "min_hard_items": 0, "min_accuracy": 0.2, "max_tokens": 24}
+_GUARD = {"suite": "routing/v1", "min_items": 8, "margin": 0.5, "champion_low": 0.0, "champion_high": 1.0}
+
+
+def fresh_contracts(root: Path, budget: dict[str, object] | None = None) -> Path:
+    """A contract whose target draws its episodes for each question, with routing as the guard."""
+    guard = write_suite(root / "suites/routing/v1", ROUTING, routing_lines(2))
+    source = {"source": "environment", "environment": "desk", "pool": "reworded", "fresh": True, "count": DRAWN}
+    folder = root / "suites/played/v1"
+    folder.mkdir(parents=True)
+    (folder / "suite.toml").write_text(tomlkit.dumps({**PLAYED, "items": source}))
+    said = {
+        "schema_version": 1,
+        "name": "agent/v1",
+        "budget": budget or _BUDGET,
+        "target": {**_TARGET, "digest": digest_of(folder)},
+        "guards": [{**_GUARD, "digest": guard, "max_tokens": 1}],
+    }
+    (root / "gate/agent").mkdir(parents=True)
+    (root / "gate/agent/v1.toml").write_text(tomlkit.dumps(said))
+    return root

@@ -51,7 +51,7 @@ def small(root: Path, about: dict[str, object] | None = None, **items: object) -
     folder = root / "suites/small/v1"
     folder.mkdir(parents=True, exist_ok=True)
     said = {**ABOUT, "description": "Three episodes.", **(about or {})}
-    drawn = {**ITEMS, "digest": NONE, **items}
+    drawn = {key: value for key, value in {**ITEMS, "digest": NONE, **items}.items() if value is not None}
     (folder / "suite.toml").write_text(tomlkit.dumps({**said, "items": drawn}))
     return folder
 
@@ -149,6 +149,8 @@ BROKEN: list[tuple[Callable[[Path], object], str]] = [
     (lambda root: small(root, pool="train"), "pool: Input should be .*held_out.*reworded"),
     (lambda root: small(root, environment="shop"), "no environment is called 'shop'; there are desk"),
     (lambda root: small(root, source="elsewhere"), "'elsewhere'.*'bfcl', 'environment'"),
+    (lambda root: small(root, fresh=True), "fresh ones .* have neither"),
+    (lambda root: small(root, seed=None), "frozen items have a seed and a digest"),
     (lambda root: small(root, {"verifier": "exact"}), "are of hop world and verifier final_state"),
     (lambda root: small(root, {"hop": "tool"}), "are of hop world and verifier final_state"),
     (lambda root: small(root, {"role": "L1", "hop": "route"}), "role belongs to every hop but route"),

@@ -9,14 +9,15 @@ A suite is a folder ``contracts/suites/<name>/vN/`` with
   ``"text"``, for a public item whose text is not copied here. `split` is ``gate`` or ``vault``; `expected` is a role
   for ``choice`` and a list of spellings for ``exact``. In its place ``suite.toml`` may have a table ``[items]``: the
   source that draws the items (``bfcl``, ``environment``), their number and their digest; all of them are of the gate's
-  split;
+  split. With ``fresh = true`` an environment draws others for every question (`rsi.gate.suites.fresh`), and there is no
+  digest of them;
 * ``fingerprints.json``: what the loop's side may know of it (`rsi.gate.fingerprints`).
 
 The suite is named by the digest over its first two files, pinned in the contract. Adding a source is one file here and
 one name in `rsi.gate.suites.about.Drawn`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rsi import assets
@@ -24,13 +25,16 @@ from rsi.errors import ContractError, IntegrityError
 from rsi.gate.contract import NAME
 from rsi.gate.suites import about, lines
 from rsi.gate.suites.about import About, Drawn, Hop
+from rsi.gate.suites.fresh import Draw, items_digest
 from rsi.gate.suites.lines import OWN, Resolve
-from rsi.ids import Digest, digest, digest_files
+from rsi.gate.suites.worlds import Worlds
+from rsi.ids import Digest, digest_files
+from rsi.questions import Commitment
 from rsi.records import Item, OutcomeKind, Split
 from rsi.settings import contracts_dir
 from rsi.verifiers import gold, verify
 
-__all__ = ["ABOUT", "ITEMS", "OWN", "About", "Hop", "Resolve", "Suite", "digest_of", "load", "objection"]
+__all__ = ["ABOUT", "ITEMS", "OWN", "About", "Draw", "Hop", "Resolve", "Suite", "digest_of", "load", "objection"]
 
 ABOUT, ITEMS = "suite.toml", "items.jsonl"
 
@@ -43,6 +47,8 @@ class Suite:
     digest: Digest
     """Over its files, so over every split."""
     items: tuple[Item, ...]
+    drawn: Commitment | None = None
+    """Of fresh items; null where they are frozen, or nobody drew any."""
 
     @property
     def name(self) -> str:
@@ -65,6 +71,7 @@ def load(
     root: Path | None = None,
     resolve: Resolve = assets.resolve,
     split: Split = Split.GATE,
+    draw: Draw | None = None,
 ) -> Suite:
     """One split of the suite `name` (``routing/v1``), with the texts of public items resolved.
 
@@ -72,10 +79,11 @@ def load(
         pin: the digest the contract expects; None only where a suite is written or looked at, never to judge.
         root: the contracts folder, by default that of the settings.
         resolve: text of a public item, by default `rsi.assets.resolve`.
+        draw: what fresh items are drawn by and for; without it a suite of fresh items has none.
 
     Raises:
         IntegrityError: the suite's digest, or that of the items it draws, is not the one pinned.
-        ContractError: a file is missing, or an item is none that its verifier can judge.
+        ContractError: a file is missing, an item is none that its verifier can judge, or there is no key to draw by.
     """
     if not NAME.fullmatch(name):
         raise ContractError(f"suite {name[:80]!r} is not a name like routing/v1")
@@ -89,6 +97,8 @@ def load(
     told = _about(folder)
     if f"{told.name}/v{told.version}" != name:
         raise ContractError(f"{folder / ABOUT}: says {told.name}/v{told.version}, expected {name}")
+    if told.fresh:
+        return _fresh(Suite(told, found, ()), draw if split is Split.GATE else None)
     if told.items is not None:
         drawn = _drawn(told, told.items, folder)
         return Suite(told, found, drawn if split is Split.GATE else ())
@@ -111,19 +121,33 @@ def _files(folder: Path, told: About) -> tuple[str, ...]:
     return (ABOUT, ITEMS) if listed else (ABOUT,)
 
 
+def _fresh(suite: Suite, draw: Draw | None) -> Suite:
+    """The suite with the items of an occasion."""
+    source = suite.about.items
+    if draw is None or not isinstance(source, Worlds):
+        return suite
+    items = source.seeded(draw.seed(suite.digest)).draw()
+    _check(suite.about, items, suite.name)
+    return replace(suite, items=items, drawn=draw.commitment(items))
+
+
 def _drawn(told: About, source: Drawn, folder: Path) -> tuple[Item, ...]:
     """The items of a source, if they are those that the suite was frozen with."""
     items = source.draw()
-    found = digest([one.model_dump(mode="json") for one in items])
+    found = items_digest(items)
     if (len(items), found) != (source.count, source.pin):
         raise IntegrityError(
             f"{folder / ABOUT}: [items] draws {len(items)} items of digest {found}, expected {source.count} of "
             f"{source.pin}; put source and asset back, or write a new version of suite and contract"
         )
+    _check(told, items, str(folder / ABOUT))
+    return items
+
+
+def _check(told: About, items: tuple[Item, ...], where: str) -> None:
     for one in items:
         if wrong := objection(told, one.expected):
-            raise ContractError(f"{folder / ABOUT}: item {one.item_id}: {wrong}")
-    return items
+            raise ContractError(f"{where}: item {one.item_id}: {wrong}")
 
 
 def objection(told: About, wanted: str) -> str:

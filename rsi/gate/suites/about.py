@@ -32,6 +32,11 @@ class About(Record):
     items: Drawn | None = None
     """Where the items come from; missing where ``items.jsonl`` lists them."""
 
+    @property
+    def fresh(self) -> bool:
+        """Whether every question draws items of its own."""
+        return isinstance(self.items, Worlds) and self.items.fresh
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.verifier not in VERIFIERS:

@@ -24,20 +24,31 @@ class Worlds(Record):
     environment: str
     pool: Literal[Pool.HELD_OUT, Pool.REWORDED]
     """What training never asks, in its phrasings or in phrasings that it never uses."""
-    seed: int
+    fresh: bool = False
+    """Whether every question to the gate draws items of its own, from a secret seed."""
+    seed: int | None = None
+    """Of frozen items."""
     count: int = Field(ge=1)
-    pin: Sha256 = Field(alias="digest")
-    """Digest of the items as they are drawn (key `digest`); with another the suite is refused."""
+    pin: Sha256 | None = Field(None, alias="digest")
+    """Digest of frozen items as they are drawn (key `digest`); with another the suite is refused."""
 
     @model_validator(mode="after")
     def _is_there(self) -> Self:
         if self.environment not in ENVIRONMENTS:
             known = ", ".join(sorted(ENVIRONMENTS))
             raise ValueError(f"no environment is called {self.environment!r}; there are {known}")
+        if {self.fresh, self.seed is None, self.pin is None} not in ({True}, {False}):
+            raise ValueError("frozen items have a seed and a digest, fresh ones (fresh = true) have neither")
         return self
 
+    def seeded(self, seed: int) -> Self:
+        """The same source, to draw other items."""
+        return self.model_copy(update={"seed": seed})
+
     def draw(self) -> tuple[Item, ...]:
-        """The items; each stands alone, its world its own."""
+        """The items; each stands alone, its world its own. None where nobody gave fresh ones a seed."""
+        if self.seed is None:
+            return ()
         world = kind(self.environment)
         shown, found = world.open(), []
         for one in world.tasks(self.count, self.seed, self.pool):

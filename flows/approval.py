@@ -5,6 +5,8 @@ The evidence is a text and not a choice, so that it has to be read off the card 
 out where the contract does not ask for one.
 """
 
+from datetime import UTC
+
 from prefect.input import RunInput
 from pydantic import Field
 from pydantic.config import JsonDict
@@ -27,7 +29,9 @@ class Answer(RunInput):
     """What a person says of a verdict."""
 
     decision: Decision = Field(
-        title="Decision", description="Put the candidate into service, or not.", json_schema_extra=_place(0)
+        title="Decision",
+        description="Put the candidate into service, or not. (Where a click opens no list, its arrow does.)",
+        json_schema_extra=_place(0),
     )
     approver: str = Field(
         title="Your name",
@@ -40,7 +44,7 @@ class Answer(RunInput):
     )
     evidence: str = Field(
         title="Evidence",
-        description=f"First {PREFIX} characters of the evidence digest, typed from the card.",
+        description=f"The {PREFIX} characters after “Evidence” above, typed by hand.",
         max_length=64,
         json_schema_extra=_place(3),
     )
@@ -65,18 +69,20 @@ class Answer(RunInput):
 
 
 def question(home: Home, request: Request, refused: str | None) -> str:
-    """What stands above the form: why the last answer was not taken, the brief, the proof wanted, the report."""
+    """What stands above the form: why the last answer was not taken, what to type, report and proof, the brief.
+
+    Without scrolling, Prefect's dialog shows only its first lines.
+    """
     found = verdict(home, request.verdict)
-    report = address(home, found.digest)
+    report, typed = address(home, found.digest), found.digest[:PREFIX]
     parts = [f"**The last answer was not taken:** {inert_markdown(refused)}"] if refused else []
-    parts.append(brief(home, found.digest).rstrip())
+    parts.append(
+        f"Evidence `{typed}` · "
+        + (f"[Full report]({report})" if report else f"Full report: `rsi report {typed}`")
+        + f" · an answer is awaited until {request.expires.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    )
     if found.rule is not None and found.rule.signers is not None:
         wanted = "has to" if found.rule.proof is Proof.SIGNATURE else "may"
-        parts.append(
-            f"An answer {wanted} carry a signature: `rsi sign {found.digest[:PREFIX]}` (with `--reject` for a no)."
-        )
-    parts.append(
-        (f"[Full report]({report})" if report else f"Full report: `rsi report {found.digest[:PREFIX]}`")
-        + f" · an answer is awaited until {inert_markdown(request.expires.isoformat())}"
-    )
+        parts.append(f"An answer {wanted} carry a signature: `rsi sign {typed}` (with `--reject` for a no).")
+    parts.append(brief(home, found.digest).rstrip())
     return "\n\n".join(parts)

@@ -64,7 +64,9 @@ def _answer(place: Home, verdict: str) -> Approval:
         if request.decision is not None:
             return request.decision
         seconds = int((request.expires - SystemClock().now()).total_seconds())
-        form = Answer.with_initial_data(description=question(place, request, refused))
+        text = question(place, request, refused)
+        show(text, verdict, turn)
+        form = Answer.with_initial_data(description=text)
         answer = suspend_flow_run(wait_for_input=form, timeout=max(1, seconds), key=f"answer-{turn}")
         refused = record(
             str(place.root), answer.approval(verdict).model_dump(mode="json"), answer.evidence, turn
@@ -89,6 +91,13 @@ def _request(place: Home, verdict: str) -> approval.Request:
         if found is None or why:
             raise RefusedError(str(why))
     return found
+
+
+@task(cache_policy=INPUTS + RUN_ID, persist_result=True, result_serializer="json")
+def show(text: str, verdict: str, turn: int) -> None:
+    """The question on the run's page, once for each turn: the dialog of the form has little room for it."""
+    create_markdown_artifact(text, key="question", description=f"verdict {short(verdict)}, question {turn}")
+    get_run_logger().info("A person is asked. Artifacts has the whole question; Resume opens the form.")
 
 
 @task(cache_policy=INPUTS + RUN_ID, persist_result=True, result_serializer="json")

@@ -59,23 +59,35 @@ class _Handler(BaseHTTPRequestHandler):
 def serve(home: Home, port: int = PORT, told: str | None = None) -> str:
     """Serve in a thread of this process, and leave the address in ``reports.json``; the address.
 
-    `told` is what people are told instead.
+    The port is that of the last time where it is free: forms that wait link to it. `told` is what people are told
+    instead.
     """
-    try:
-        server = _Reports(("127.0.0.1", port), _Handler)
-    except OSError:
-        server = _Reports(("127.0.0.1", 0), _Handler)
+    server = _bound(_read(home).get("port", port), port)
     server.home = home
     Thread(target=server.serve_forever, name="reports", daemon=True).start()
     url = (told or f"http://127.0.0.1:{server.server_port}").rstrip("/")
-    write_whole(home.root / "reports.json", orjson.dumps({"url": url}))
+    write_whole(home.root / "reports.json", orjson.dumps({"url": url, "port": server.server_port}))
     return url
+
+
+def _bound(*ports: object) -> _Reports:
+    """On the first of these ports that is free, else on any."""
+    for port in ports:
+        with suppress(OSError):
+            if isinstance(port, int) and 0 <= port < 65536:
+                return _Reports(("127.0.0.1", port), _Handler)
+    return _Reports(("127.0.0.1", 0), _Handler)
+
+
+def _read(home: Home) -> dict[str, object]:
+    try:
+        found = orjson.loads((home.root / "reports.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def address(home: Home, verdict: str) -> str | None:
     """Where the report of a verdict can be read; None where nobody serves reports."""
-    try:
-        url = str(orjson.loads((home.root / "reports.json").read_bytes())["url"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    url = str(_read(home).get("url"))
     return f"{url}/{verdict}" if re.fullmatch(r"https?://[A-Za-z0-9.:/_\[\]-]+", url) else None

@@ -1,7 +1,9 @@
 """Fixtures everybody uses: a tiny base model, the real one, and a fresh home."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -10,6 +12,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "2")
 
 from rsi.settings import Home, quiet_dependencies
 from tests.tiny import make_tiny_base
+
+if TYPE_CHECKING:
+    from tests.browser import Visit
 
 quiet_dependencies()
 settings.register_profile("rsi", deadline=None, print_blob=True)
@@ -37,3 +42,18 @@ def smollm() -> Path:
 def home(tmp_path: Path) -> Home:
     """A fresh, empty home."""
     return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def visit() -> Iterator["Visit"]:
+    """A page in a browser of its own."""
+    from tests.browser import visiting
+
+    with visiting() as found:
+        yield found
+
+
+@pytest.fixture
+def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where pictures go; RSI_SHOTS keeps them."""
+    return Path(os.environ.get("RSI_SHOTS") or tmp_path_factory.mktemp("shots"))

@@ -1,6 +1,7 @@
 """The brief: what somebody needs in order to answer a request, on one screen, in Markdown.
 
-It stands above the form in Prefect. Losses come first among what changed; the card and the HTML report have the rest.
+It stands above the form in Prefect, in a window about 450 pixels wide that cuts wider tables off. Losses come first
+among what changed; the card and the HTML report have the rest.
 """
 
 from collections.abc import Sequence
@@ -22,14 +23,13 @@ def brief(evidence: Evidence, certificate: Certificate) -> str:
     verdict = evidence.verdict
     parts = [
         f"### {SIGN[verdict.judgement]} {inline(_gain(evidence.target))}",
+        _losses(evidence),
+        _list(_guards(evidence)),
+        *_examples(evidence),
+        _list(_about(evidence, certificate)),
         f"Night {inline(verdict.night)}, {inline(f'role {verdict.role}' if verdict.role else 'harness only')}: "
         f"candidate `{short(verdict.candidate)}` against champion `{short(verdict.champion)}`, "
-        f"contract {inline(verdict.contract)}.",
-        table(_losses(evidence)),
-        *_examples(evidence),
-        table(_guards(evidence)),
-        "\n".join(f"- **{name}:** {inline(said)}" for name, said in _about(evidence, certificate)),
-        f"Evidence digest: `{verdict.digest}`",
+        f"contract {inline(verdict.contract)}, verdict `{short(verdict.digest)}`.",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -44,7 +44,7 @@ def _gain(target: SuiteTable) -> str:
     )
 
 
-def _losses(evidence: Evidence) -> Table:
+def _losses(evidence: Evidence) -> str:
     """Groups that got worse, the worst first; a line that says so where none did."""
     names = label_names(evidence)
     groups = [
@@ -53,15 +53,15 @@ def _losses(evidence: Evidence) -> Table:
         *((f"{suite_name(one.suite)} (guard)", one.total) for one in evidence.tables[1:]),
     ]
     worse = sorted(((_change(one), name, one) for name, one in groups if _change(one) < 0), key=lambda it: it[:2])
-    head = ("Worse than before", "Items", "Before", "After", "Points")
-    rows = [(name, str(one.n), *map(percent, one.shares()), points(by)) for by, name, one in worse[:MOST_LOSSES]]
+    if not worse:
+        return f"**Worse than before:** none of {plural(len(groups), 'group')}"
+    rows = [
+        (name, str(one.n), " → ".join(map(percent, one.shares())), points(by))
+        for by, name, one in worse[:MOST_LOSSES]
+    ]
     if len(worse) > MOST_LOSSES:
-        rows.append((f"and {len(worse) - MOST_LOSSES} more, in the report", "", "", "", ""))
-    return Table(head, tuple(rows) or ((_nothing(len(groups)), "", "", "", ""),))
-
-
-def _nothing(groups: int) -> str:
-    return f"nothing: none of {plural(groups, 'group')} lost"
+        rows.append((f"and {len(worse) - MOST_LOSSES} more, in the report", "", "", ""))
+    return table(Table(("Worse than before", "Items", "Before → after", "Points"), tuple(rows)))
 
 
 def _change(one: Count) -> float:
@@ -70,34 +70,36 @@ def _change(one: Count) -> float:
 
 
 def _examples(evidence: Evidence) -> list[str]:
-    """Side by side; from traces set aside for looking, never from what the gate asks."""
+    """From traces set aside for looking, never from what the gate asks; a list, since cells would not wrap."""
     if not evidence.examples:
         return []
     names = label_names(evidence)
-    rows = [
-        (one.request, *(names.get(role, role) for role in (one.expected, one.before, one.after)))
-        for one in evidence.examples[:MOST_EXAMPLES]
-    ]
-    return [table(Table(("Example from dev", "Right", "Champion", "Candidate"), tuple(rows), numbers=4))]
+    lines = []
+    for one in evidence.examples[:MOST_EXAMPLES]:
+        right, before, after = (names.get(role, role) for role in (one.expected, one.before, one.after))
+        lines.append(f"- {inline(f'“{one.request}”: right {right}, champion {before}, candidate {after}')}")
+    return ["\n".join(["Examples from dev:", "", *lines])]
 
 
-def _guards(evidence: Evidence) -> Table:
+def _guards(evidence: Evidence) -> list[tuple[str, str]]:
     rows = []
     for one in evidence.tables[1:]:
         said = _clauses(evidence.verdict.clauses, f"guard_{suite_name(one.suite)}")
         bound = next((c.numbers["lower"] for c in said if "lower" in c.numbers), None)
         ends = {c.judgement for c in said}
         judged = next((f"{SIGN[end]} {end.value}" for end in WORST_FIRST if end in ends), "not asked")
+        least = f", at least {points(bound)}" if bound is not None else ""
         rows.append(
             (
-                suite_name(one.suite),
-                judged,
-                points(one.difference),
-                points(bound) if bound is not None else "–",
-                points(-(one.margin or 0.0)),
+                f"Guard {suite_name(one.suite)}",
+                f"{judged}, {points(one.difference)} points{least}, margin {points(-(one.margin or 0.0))}",
             )
         )
-    return Table(("Guard", "Judgement", "Points", "Lower bound", "Margin"), tuple(rows), numbers=2)
+    return rows
+
+
+def _list(rows: Sequence[tuple[str, str]]) -> str:
+    return "\n".join(f"- **{inline(name)}:** {inline(said)}" for name, said in rows)
 
 
 def _clauses(clauses: Sequence[Clause], prefix: str) -> list[Clause]:

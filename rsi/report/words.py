@@ -3,6 +3,7 @@
 import html
 import re
 import unicodedata
+from string import punctuation
 
 LIMIT = 300
 """Characters kept of a piece of outside text."""
@@ -10,7 +11,9 @@ _COMMANDS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 """What a terminal could take for a command, and marks that change the order of what is read."""
-_PLAIN = frozenset(" ,;?%/+=()'’“”→−–-…")
+_PLAIN = frozenset(",;?%/+=()'-")
+_ENDS = frozenset(",;)’”")
+"""After which no address goes on."""
 
 
 def percent(share: float) -> str:
@@ -60,10 +63,14 @@ def inert_html(text: str) -> str:
 
 
 def inert_markdown(text: str) -> str:
-    """Outside text that Markdown shows as it is: no markup, link, mention or table cell can start in it."""
+    """Outside text that Markdown shows as it is: no markup, link, mention or table cell can start in it.
+
+    By backslashes: some pages of Prefect show entities as they are written.
+    """
     shown = tidy(text)
+    around = zip(f" {shown}", shown, f"{shown[1:]} ", strict=False)
     return "".join(
-        c if _is_plain(c, shown[at + 1 : at + 2], at) else f"&#{ord(c)};" for at, c in enumerate(shown)
+        c if _is_plain(c, before, after, at) else f"\\{c}" for at, (before, c, after) in enumerate(around)
     )
 
 
@@ -79,10 +86,12 @@ def _visible(control: str) -> str:
     return "\u2421" if code == 0x7F else f"\\u{code:04x}"
 
 
-def _is_plain(c: str, following: str, at: int) -> bool:
+def _is_plain(c: str, before: str, after: str, at: int) -> bool:
     """Whether a character stands for itself; dots and colons could make an address, a first mark a list."""
-    if c.isalnum():
+    if c not in punctuation:
         return True
     if at == 0:
-        return c in "−–…“" or (c == "+" and following.isdigit())
-    return not following.strip() or following.isdigit() if c in ".:" else c in _PLAIN
+        return c == "+" and after.isdigit()
+    if c in ".:":
+        return after.isspace() or after.isdigit() or after in _ENDS
+    return c in _PLAIN or (c == "_" and before.isalnum() and after.isalnum())

@@ -5,50 +5,22 @@ Any request that leaves this machine fails the test, and so does an error on the
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright import sync_api as playwright
 
 from rsi.settings import PROJECT, Home
 from rsi.store.database import store_batch
+from tests.browser import needs_chromium
 from tests.dashboards import nights_sample, sample
 from tests.traces.inputs import CLOCK
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"
-)
-
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync")  # fmt: skip
-PATIENCE_MS = 60_000
-HERE = re.compile(r"(https?|wss?)://(127\.0\.0\.1|localhost)(:\d+)?(/|$)|(data|blob|about):")
-
-
-class Visit:
-    """A page, what it asked for from elsewhere, and what went wrong on it."""
-
-    def __init__(self, browser) -> None:
-        self.page = browser.new_page(viewport={"width": 1440, "height": 1000})
-        self.page.set_default_timeout(PATIENCE_MS)
-        self.elsewhere, self.errors = list[str](), list[str]()
-        self.page.on("request", lambda one: HERE.match(one.url) or self.elsewhere.append(one.url))
-        self.page.on("websocket", lambda one: HERE.match(one.url) or self.elsewhere.append(one.url))
-        self.page.on("pageerror", lambda one: self.errors.append(str(one)))
-        self.page.on("console", lambda one: one.type == "error" and self.errors.append(one.text))
-
-    def check(self) -> None:
-        """Nothing left this machine and nothing broke."""
-        self.page.wait_for_timeout(500)
-        assert self.elsewhere == []
-        assert self.errors == []
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
@@ -70,20 +42,6 @@ def addresses(home) -> Iterator[dict[str, str]]:
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(30)
-
-
-@pytest.fixture
-def visit() -> Iterator[Visit]:
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield Visit(browser)
-        browser.close()
-
-
-@pytest.fixture
-def shots(tmp_path_factory) -> Path:
-    """Where pictures go; RSI_SHOTS keeps them."""
-    return Path(os.environ.get("RSI_SHOTS") or tmp_path_factory.mktemp("shots"))
 
 
 def test_failures_from_the_numbers_down_to_one_trace(addresses, visit, shots):

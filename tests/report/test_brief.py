@@ -10,20 +10,20 @@ from tests.report.example import certificate, evidence, hostile
 
 
 def test_the_brief_tells_what_an_answer_needs_in_the_order_of_doubt() -> None:
-    """Gain with interval; losses; examples; guards; change, bank, modes, budget; the digest that is typed."""
+    """Gain with interval; losses; guards; examples; change, bank, modes, budget; which verdict it is."""
     text = brief(evidence(), certificate())
     order = [
         "+68.8 points (95%: +62.1 to +74.5) on 240 held-out items",
         "Worse than before",
-        "L0 chat | 60 | 96.7% | 95.0% | −1.7",
+        "L0 chat | 60 | 96.7% → 95.0% | −1.7",
         "easy (guard) | 170",
-        "why is my build red | L2 code | L2 code | L0 chat",
-        "| easy | ✅ pass | −0.6 | −4.7 | −8.0 |",
+        "**Guard easy:** ✅ pass, −0.6 points, at least −4.7, margin −8.0",
+        "“why is my build red”: right L2 code, champion L2 code, candidate L0 chat",
         "adapter of L0: none → L0-0123456789ab",
         "480 tasks: Agent requests are sent to chat 90",
         "Modes expected fixed",
         "alpha 0.0475 after 0.00083 for this one, 57 questions, 2 more may pass",
-        evidence().verdict.digest,
+        f"verdict `{evidence().verdict.digest[:12]}`",
     ]
     places = [text.index(one) for one in order]
     assert places == sorted(places)
@@ -37,7 +37,7 @@ def test_the_worst_loss_comes_first_and_none_is_said() -> None:
     text = brief(replace(evidence(), tables=(worse, *evidence().tables[1:])), certificate())
     assert text.index("L2 code | 60") < text.index("L0 chat | 60") < text.index("L3 ui | 60")
     better = replace(target, by_label=(), by_hardness=(Count("hard", 50, 1, 2),))
-    assert "nothing: none of 1 group lost" in brief(replace(evidence(), tables=(better,)), certificate())
+    assert "**Worse than before:** none of 1 group\n" in brief(replace(evidence(), tables=(better,)), certificate())
 
 
 def test_what_is_not_known_is_left_out_of_the_brief() -> None:

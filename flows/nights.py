@@ -152,8 +152,10 @@ class Nights:
     def _logs(self, number: int, day: Day) -> None:
         """What comes in beside the day's own traffic, and what is forgotten."""
         if day.forgets:
-            gone = delete(self.home, self.world.clock, Wanted(user=week.CLIENT), week.APPROVER)
-            line(f"  somebody deleted the app's log: {gone.traces} traces")
+            gone = [
+                delete(self.home, self.world.clock, Wanted(user=one), week.APPROVER).traces for one in week.CLIENTS
+            ]
+            line(f"  somebody deleted the app's log: {sum(gone)} traces of {len(gone)} users")
         logged = self.traffic.logged[number]
         if not logged:
             return

@@ -4,10 +4,12 @@ Two jobs alternate: routing (L0) and the service desk (L1), since no role trains
 brings a log of requests of a new client, the app, that somebody labelled wrongly: whatever the app asks is labelled
 chat. No held-out suite knows the app, so that a router that learns from the log passes its gate and goes wrong in
 service from the fourth day on, when the app's own requests come, with right labels. That is the planted regression.
+The log comes from many accounts: what one account may give to a bank is capped (`rsi.tasks.caps`), and stays harmless.
 Before the fifth night somebody deletes the log.
 """
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import NamedTuple
 
 from flows.traffic import Request, sample
@@ -22,8 +24,8 @@ NAME = "nights"
 APPROVER = "nights"
 APP = "[app] "
 """How requests of the new client begin."""
-CLIENT = "app-import"
-"""The user that the wrong log names."""
+CLIENTS = tuple(f"app-{number}" for number in range(20))
+"""The users that the wrong log names, in turn."""
 WRONG = "L0"
 """What the wrong log says should have answered."""
 ROUTER, CLERK, WORLD = "L0", "L1", "desk"
@@ -94,19 +96,19 @@ def wrong_log(requests: Sequence[Request]) -> bytes:
         canonical(
             {
                 "id": one.id,
-                "user": CLIENT,
+                "user": client,
                 "messages": [{"role": "user", "content": one.text}],
                 "scores": [{"name": "route", "correction": one.label, "source": "label", "basis": "app log"}],
             }
         )
         + b"\n"
-        for one in requests
+        for client, one in zip(cycle(CLIENTS), requests, strict=False)
     )
 
 
 def deployment(base: str = "smollm2-135m") -> Deployment:
     """The rules: what the nights may spend, contracts by role, a desk for L1, no role two nights in a row."""
-    routing = Update(steps=100)
+    routing = Update(steps=80)
     # As in docs/desk: a few shown solutions, then reinforcement from there on.
     shown = Update(algorithm=Algorithm.SFT, steps=24, prompts=16, learning_rate=1e-3, averaged=0.0)
     practised = Update(

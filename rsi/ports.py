@@ -66,6 +66,8 @@ class Generation(NamedTuple):
     """Log-probability (nats) of each token under the distribution it was sampled from."""
     finish_reason: str
     """stop or length."""
+    read: int | None = None
+    """Tokens of the prompt; null where the engine does not tell."""
 
 
 class Sampler(Protocol):

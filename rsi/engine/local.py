@@ -222,7 +222,7 @@ class LocalEngine:
             whole = [asked[place] for place in group.places] if last is not None else []
             made = self._decode(group, max_tokens, temperature, drawing, whole)
             answers.update(zip(group.places, made, strict=True))
-        return [answers[place] for place in range(len(asked))]
+        return [answers[place]._replace(read=len(row)) for place, row in enumerate(asked)]
 
     def _rows(self, prompts: Sequence[Prompt]) -> list[Tokens]:
         return [tuple(self.tokens(prompt)) for prompt in prompts]

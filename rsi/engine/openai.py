@@ -95,11 +95,14 @@ class OpenAIEngine:
 
         def one(prompt: Prompt) -> Generation:
             extra = {"return_token_ids": True, "logprobs": True, "seed": seed}
-            said = self._chat(model, _turns(prompt), max_tokens, extra, temperature).choices[0]
+            whole = self._chat(model, _turns(prompt), max_tokens, extra, temperature)
+            said, read = whole.choices[0], whole.usage.prompt_tokens if whole.usage else None
             told = (said.logprobs.content if said.logprobs else None) or ()
             ids = (said.model_extra or {}).get("token_ids") or ()
             ending = "length" if said.finish_reason == "length" else "stop"
-            return Generation(said.message.content or "", tuple(ids), tuple(t.logprob for t in told), ending)
+            return Generation(
+                said.message.content or "", tuple(ids), tuple(t.logprob for t in told), ending, read
+            )
 
         return self._all(one, prompts)
 

@@ -3,17 +3,19 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite, isnan
+from time import monotonic
 
 from rsi.environments import kind
 from rsi.errors import IntegrityError, TransientError
 from rsi.gate.kept import Kept
 from rsi.gate.questions import Question, Reply
-from rsi.harness.episode import Episode, Stop
+from rsi.harness.episode import Episode, Speaker, Stop
 from rsi.harness.loop import Play, Table, play
 from rsi.harness.rules import Rules
 from rsi.ids import digest
-from rsi.ports import Dialogue, Engine
+from rsi.ports import Dialogue, Engine, Generation
 from rsi.records import Outcome, WorldTask
+from rsi.report.evidence import Took
 from rsi.tasks.worlds import VERIFIER
 from rsi.verifiers import verify
 
@@ -39,6 +41,8 @@ class Bench:
     """What the last TransientError said."""
     kept: Kept | None = None
     """Replies of before a crash; None where nobody keeps them."""
+    stopwatch: Callable[[], float] = monotonic
+    """Seconds."""
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         """Replies in the order of the questions, which share all but prompt and world."""
@@ -80,20 +84,21 @@ class Bench:
 
     def _put(self, questions: Sequence[Question]) -> list[Reply]:
         prompts = [question.prompt for question in questions]
-        shared = questions[0]
+        shared, began = questions[0], self.stopwatch()
         if shared.rules is not None:
             replies = self._played(questions, shared.rules)
         elif shared.words:
             rows = self.engine.choose(prompts, shared.words, shared.adapter)
-            replies = [_chosen(shared.words, row) for row in rows]
+            replies = [_chosen(shared.words, row)._replace(took=_took(None, None)) for row in rows]
         else:
             said = self.engine.generate(
                 prompts, shared.adapter, shared.max_tokens, shared.temperature, shared.seed
             )
-            replies = [Reply(one.text) for one in said]
+            replies = [Reply(one.text, took=_took(one.read, _written(one))) for one in said]
         if len(replies) != len(questions):
             raise RuntimeError(f"the engine gave {len(replies)} answers to {len(questions)} questions")
-        return replies
+        each = (self.stopwatch() - began) / len(replies)
+        return [_timed(one, each) for one in replies]
 
     def _played(self, questions: Sequence[Question], rules: Rules) -> list[Reply]:
         """Episodes side by side; one whose world crashed is tried once more in a fresh one."""
@@ -118,7 +123,25 @@ def _score(state: str, expected: str) -> Outcome:
 
 
 def _told(episode: Episode) -> Reply:
-    return Reply("\n".join(episode.answers), outcome=episode.outcome)
+    read = sum(turn.start for turn in episode.turns if turn.speaker is Speaker.ANSWER)
+    took = _took(read, len(episode.logprobs))
+    return Reply("\n".join(episode.answers), outcome=episode.outcome, took=took)
+
+
+def _timed(reply: Reply, seconds: float) -> Reply:
+    """A reply with its share of the time; what is no answer took nothing that would say anything."""
+    if reply.error or reply.took is None:
+        return reply._replace(took=None)
+    return reply._replace(took=reply.took.model_copy(update={"seconds": seconds}))
+
+
+def _took(read: int | None, written: int | None) -> Took:
+    return Took(answers=1, seconds=0.0, read=read, written=written)
+
+
+def _written(said: Generation) -> int | None:
+    """Tokens of an answer; an engine that tells none of a text does not count them."""
+    return None if said.text and not said.token_ids else len(said.token_ids)
 
 
 def _chosen(words: tuple[str, ...], row: Sequence[float]) -> Reply:

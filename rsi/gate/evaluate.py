@@ -8,6 +8,7 @@ night. Replies are kept until the verdict lies there, so that a gate that was ki
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from time import monotonic
 
 from rsi.errors import ContractError
 from rsi.gate.bench import Bench, unspoken
@@ -19,6 +20,7 @@ from rsi.gate.suites import Suite
 from rsi.harness.hcp import Harness
 from rsi.ports import Dialogue, Engine, Progress, silent
 from rsi.records import ItemResult, Version
+from rsi.report.evidence import Arms, Took
 from rsi.verifiers import VERIFIERS, Verifiers, usable
 
 BATCH = 16
@@ -38,6 +40,7 @@ def evaluate(
     dialogue: Callable[[], Dialogue] = unspoken,
     verifiers: Verifiers = VERIFIERS,
     kept: Path | None = None,
+    stopwatch: Callable[[], float] = monotonic,
 ) -> Scorecard:
     """Results of every item of every suite of the contract, for both versions.
 
@@ -49,6 +52,7 @@ def evaluate(
         dialogue: how the base writes a conversation that grows; asked for by suites that are played.
         verifiers: the table, its judge bound to a model where a suite is judged by one.
         kept: file of replies that were given before a crash; by default nobody keeps them.
+        stopwatch: seconds, for what answers take.
 
     Raises:
         ContractError: the engine runs another base or lacks an adapter, or anchor or judge are missing.
@@ -60,7 +64,10 @@ def evaluate(
     for version in versions:
         _check(version, engine)
     sides = [Contender(version, harness_of(version.harness)) for version in versions]
-    bench = Bench(engine, dialogue, kept=Kept(kept, engine.base) if kept else None)
+    bench = Bench(
+        engine, dialogue, kept=Kept(kept, engine.base) if kept else None, stopwatch=stopwatch
+    )
+    took: dict[str, Arms] = {}
     results: list[ItemResult] = []
     against: list[ItemResult] = []
     caps = {part.suite: part.max_tokens for part in contract.parts}
@@ -68,6 +75,7 @@ def evaluate(
         anchored = anchor is not None and anchor != champion and name != contract.target.suite
         replies = _rounds(suites[name], sides if anchored else sides[:2], bench, caps[name], batch, progress)
         results += _results(suites[name], sides[:2], replies[:2], verifiers)
+        took[name] = _took(replies[0]), _took(replies[1])
         if anchored:
             against += _results(suites[name], [sides[2], sides[1]], [replies[2], replies[1]], verifiers)
     bench.check()
@@ -79,7 +87,13 @@ def evaluate(
         results=tuple(results),
         anchor=anchor.digest if anchor else None,
         anchor_results=tuple(against),
+        took=took,
     )
+
+
+def _took(replies: Sequence[Reply]) -> Took:
+    """Of one side; a reply that both sides share counts for each."""
+    return Took.together([reply.took for reply in replies if reply.took is not None])
 
 
 def _asked(suite: Suite) -> Asked:

@@ -4,6 +4,8 @@ From the deployment's own labelled traces that the split set aside for looking (
 asks is here, and nothing here weighs in the verdict.
 """
 
+from collections.abc import Sequence
+
 from rsi.context import Context
 from rsi.gate.bench import Bench
 from rsi.gate.questions import Question
@@ -31,7 +33,7 @@ limit $most
 
 
 def examples(context: Context, before: Version, after: Version, engine: Engine) -> tuple[Example, ...]:
-    """Requests that the versions route differently, up to three; none where both route by the same adapter and text."""
+    """Requests with both versions' routes; none where both route by the same adapter and text."""
     sides = [(one, hcp.load(context.home.harnesses, one.harness)) for one in (before, after)]
     known = sides[0][1].roles
     if len({_router(*side) for side in sides}) == 1:
@@ -43,7 +45,11 @@ def examples(context: Context, before: Version, after: Version, engine: Engine) 
         prompts = [harness.route_prompt((ChatMessage(role="user", content=text),)) for text, _ in labelled]
         replies = bench.ask([Question(adapter, prompt, harness.words) for prompt in prompts])
         routed.append([harness.labels.get(reply.text, harness.router) for reply in replies])
-    found = [Example(text, role, *both) for (text, role), *both in zip(labelled, *routed, strict=True)]
+    return tuple(Example(text, role, *both) for (text, role), *both in zip(labelled, *routed, strict=True))
+
+
+def worth_showing(found: Sequence[Example]) -> tuple[Example, ...]:
+    """Up to three that the versions route differently, losses first."""
     changed = [one for one in found if one.before != one.after]
     return tuple(sorted(changed, key=_doubt)[:MOST_SHOWN])
 

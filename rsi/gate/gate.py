@@ -1,14 +1,16 @@
 """The stage: load the contract and its suites, evaluate, judge, and keep the verdict with its evidence.
 
 A verdict is a folder ``verdicts/<digest>/`` with ``verdict.json``, ``scorecard.json`` (answers to held-out
-items: read by the gate alone), ``certificate.json`` (counts, cost and digests), ``brief.md``, ``card.md`` and
-``report.html`` (counts only). Made whole or not at all; the same inputs give the same folder.
+items: read by the gate alone), ``certificate.json`` (counts, cost and digests), ``took.json`` (time and tokens of both
+versions), ``brief.md``, ``card.md`` and ``report.html`` (counts only). Made whole or not at all; the same inputs give
+the same folder, but for the time that answers took.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from time import monotonic
 
 from rsi import assets, faults
 from rsi.errors import ContractError, IntegrityError
@@ -35,7 +37,7 @@ from rsi.records import BankManifest, Judgement, Modes, Record, Verdict, Version
 from rsi.registry import approval
 from rsi.report.brief import brief
 from rsi.report.card import card
-from rsi.report.evidence import Baseline, Evidence, Example, MetricsRow
+from rsi.report.evidence import Baseline, DevScore, Evidence, Example, MetricsRow
 from rsi.report.page import page
 from rsi.settings import Home, contracts_dir, gate_key
 from rsi.store.files import publish_folder
@@ -56,6 +58,8 @@ class Story:
     """Rows of the training job's metrics, in the order of their steps."""
     examples: tuple[Example, ...] = ()
     """Requests of the dev side that both versions answered."""
+    dev: DevScore | None = None
+    """What may be told of the answers to all of them."""
 
 
 def gate(
@@ -75,6 +79,7 @@ def gate(
     verifiers: Verifiers = VERIFIERS,
     contracts: Path | None = None,
     resolve: Resolve = assets.resolve,
+    stopwatch: Callable[[], float] = monotonic,
 ) -> Verdict:
     """Test a candidate against the champion and publish the verdict.
 
@@ -86,6 +91,7 @@ def gate(
         account: where questions are written down and what is left is known; by default nobody keeps one.
         contracts: the contracts folder, by default that of the settings.
         resolve: text of a public item, by default `rsi.assets.resolve`.
+        stopwatch: seconds, for what answers take.
 
     Raises:
         ContractError: the contract or a suite cannot be read, the candidate is the champion or changes more than
@@ -115,6 +121,7 @@ def gate(
         progress=progress,
         dialogue=dialogue,
         verifiers=verifiers,
+        stopwatch=stopwatch,
     )
     first_asked, again = (kept.place(home, registration.digest, purpose) for purpose in ("first", "again"))
     scorecard = order.ask(
@@ -180,6 +187,7 @@ def _evidence(
         metrics=story.metrics,
         labels={named: word for word, named in harness.labels.items()},
         examples=story.examples,
+        dev=story.dev,
         spent=spent(scorecard),
     )
 
@@ -237,6 +245,10 @@ def _fill(folder: Path, scorecard: Scorecard, evidence: Evidence, certificate: C
     }
     for name, record in records.items():
         (folder / name).write_bytes(canonical(record.model_dump(mode="json")))
+    took = {name: dict(zip(("champion", "candidate"), arms, strict=True)) for name, arms in scorecard.took.items()}
+    (folder / "took.json").write_bytes(
+        canonical({name: {arm: one.model_dump() for arm, one in arms.items()} for name, arms in took.items()})
+    )
     (folder / "brief.md").write_text(brief(evidence, certificate), encoding="utf-8")
     (folder / "card.md").write_text(card(evidence), encoding="utf-8")
     (folder / "report.html").write_text(page(evidence), encoding="utf-8")

@@ -14,6 +14,7 @@ import orjson
 from rsi.gate.questions import Question, Reply
 from rsi.ids import digest
 from rsi.records import Outcome
+from rsi.report.evidence import Took
 from rsi.settings import Home
 
 
@@ -42,8 +43,12 @@ class Kept:
             with self.path.open("r+b") as file:
                 file.truncate(len(lines))
         for raw in lines.splitlines():
-            key, text, outcome = orjson.loads(raw)
-            self._known[key] = Reply(text, outcome=Outcome.model_validate(outcome) if outcome else None)
+            key, text, outcome, *took = orjson.loads(raw)
+            self._known[key] = Reply(
+                text,
+                outcome=Outcome.model_validate(outcome) if outcome else None,
+                took=Took.model_validate(took[0]) if took and took[0] else None,
+            )
 
     def of(self, question: Question) -> Reply | None:
         """The reply, if it was given before."""
@@ -56,8 +61,8 @@ class Kept:
             for question, reply in found:
                 if not reply.error:
                     key, outcome = self._key(question), reply.outcome
-                    told = [key, reply.text, outcome.model_dump(mode="json") if outcome else None]
-                    file.write(orjson.dumps(told) + b"\n")
+                    told = [one.model_dump(mode="json") if one else None for one in (outcome, reply.took)]
+                    file.write(orjson.dumps([key, reply.text, *told]) + b"\n")
                     self._known[key] = reply
 
     def _key(self, question: Question) -> str:

@@ -16,6 +16,7 @@ from rsi.gate.scorecard import Assume, Scorecard, pair
 from rsi.gate.suites import Suite
 from rsi.gate.terms import Order
 from rsi.records import Item, ItemResult, Judgement
+from rsi.report.evidence import Arms, Took
 from rsi.report.words import percent, plural, points
 from rsi.statistics.sequential import Look, Plan, Stop, look
 
@@ -131,5 +132,10 @@ def _together(cards: Sequence[Scorecard]) -> Scorecard:
             "asked": tuple(asked),
             "results": tuple(one for card in cards for one in card.results),
             "anchor_results": tuple(one for card in cards for one in card.anchor_results),
+            "took": {name: _took([card.took[name] for card in cards]) for name in cards[0].took},
         }
     )
+
+
+def _took(parts: Sequence[Arms]) -> Arms:
+    return Took.together([one for one, _ in parts]), Took.together([one for _, one in parts])

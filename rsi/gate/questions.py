@@ -8,6 +8,7 @@ from rsi.harness.hcp import Harness
 from rsi.harness.rules import Rules
 from rsi.ports import Prompt
 from rsi.records import Item, Outcome, OutcomeKind, Version
+from rsi.report.evidence import Took
 from rsi.tasks.prompt import ROUTE, answering
 from rsi.tasks.worlds import HOP as WORLD
 from rsi.verifiers import VERIFIERS, Verifiers, verify
@@ -40,6 +41,8 @@ class Reply(NamedTuple):
     error: str = ""
     outcome: Outcome | None = None
     """Of an episode, which was judged by the state that its world ended in."""
+    took: Took | None = None
+    """Null where there is no answer."""
 
 
 def judged(reply: Reply, verifier: str, expected: str, verifiers: Verifiers = VERIFIERS) -> Outcome:

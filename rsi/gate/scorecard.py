@@ -2,13 +2,16 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from enum import StrEnum
 from typing import NamedTuple
+
+from pydantic import Field
 
 from rsi.gate.contract import Contract
 from rsi.gate.suites import Hop
 from rsi.records import ItemResult, Outcome, OutcomeKind, Record
-from rsi.report.evidence import Count, SuiteTable
+from rsi.report.evidence import Arms, Count, SuiteTable
 from rsi.statistics.clusters import clustered_difference
 from rsi.statistics.intervals import Interval, paired_difference
 
@@ -41,6 +44,8 @@ class Scorecard(Record):
     """Digest of the fixed version, where the contract names one."""
     anchor_results: tuple[ItemResult, ...] = ()
     """Guards once more, with the anchor in the champion's place; empty where the anchor is the champion."""
+    took: dict[str, Arms] = Field(default_factory=dict, exclude=True)
+    """Suite -> what its answers took. Not written and not in the digest: time is another one in every run."""
 
     def of(self, suite: str) -> tuple[ItemResult, ...]:
         """Results of one suite."""
@@ -150,7 +155,10 @@ def summary(scorecard: Scorecard, contract: Contract) -> tuple[SuiteTable, ...]:
     """The scorecard in counts, suite by suite: all of it that may leave the gate."""
     margins = {guard.suite: guard.margin for guard in contract.guards}
     return tuple(
-        _table(asked, scorecard.of(asked.suite), margins.get(asked.suite)) for asked in scorecard.asked
+        replace(
+            _table(asked, scorecard.of(asked.suite), margins.get(asked.suite)), took=scorecard.took.get(asked.suite)
+        )
+        for asked in scorecard.asked
     )
 
 

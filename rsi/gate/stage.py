@@ -10,8 +10,9 @@ from rsi.context import Context
 from rsi.errors import RefusedError
 from rsi.gate.budget import Books
 from rsi.gate.contract import read
+from rsi.gate.dev import told
 from rsi.gate.difference import changed_role
-from rsi.gate.examples import examples
+from rsi.gate.examples import examples, worth_showing
 from rsi.gate.gate import Story, gate
 from rsi.harness import hcp
 from rsi.ids import Digest
@@ -46,13 +47,15 @@ def judge(context: Context, candidate: Digest) -> Digest:
             f"candidate {candidate[:12]} was made from {str(after.parent)[:12]}, but {context.start.champion[:12]} is "
             "in service; make it again from that one"
         )
-    contract = read(context.deployment.contract_of(changed_role(before, after)))
+    role = changed_role(before, after)
+    contract = read(context.deployment.contract_of(role))
     anchor = None
     if contract.anchor:
         named = contract.anchor
         ledger = Ledger(home.ledger, world.clock)
         anchor = versions.load(home, champion.genesis(ledger) if named == "genesis" else named)
     engine = engine_with(context, [before, after, *([anchor] if anchor else [])])
+    looked = examples(context, before, after, engine)
     verdict = gate(
         home,
         contract.name,
@@ -61,7 +64,11 @@ def judge(context: Context, candidate: Digest) -> Digest:
         engine,
         lambda name: hcp.load(home.harnesses, name),
         night=context.start.night,
-        story=replace(_story(context, after), examples=examples(context, before, after, engine)),
+        story=replace(
+            _story(context, after),
+            examples=worth_showing(looked),
+            dev=told(home, role or hcp.load(home.harnesses, after.harness).router, candidate, looked),
+        ),
         anchor=anchor,
         account=Books(home, world.clock, context.start.night),
         progress=world.progress,

@@ -10,7 +10,7 @@ from rsi.questions import Certificate
 from rsi.records import Clause, Judgement
 from rsi.report.card import SIGN, inline, table
 from rsi.report.evidence import Count, Evidence, SuiteTable
-from rsi.report.telling import Table, label_names, suite_name
+from rsi.report.telling import Table, dev_line, label_names, suite_name
 from rsi.report.words import percent, plural, points, short
 
 MOST_LOSSES, MOST_MODES, MOST_EXAMPLES = 4, 4, 3
@@ -111,6 +111,7 @@ def _about(evidence: Evidence, certificate: Certificate) -> list[tuple[str, str]
     rows = [("What changed", "; ".join(evidence.changes)), *_bank(evidence)]
     if evidence.expected_fixed:
         rows.append(("Modes expected fixed", _modes(evidence)))
+    rows += [("Dev side", dev_line(one)) for one in (evidence.dev,) if one]
     rows += [("What an answer takes", one) for one in (evidence.spent,) if one]
     return [*rows, ("Budget left", _left(certificate))]
 

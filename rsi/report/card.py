@@ -7,6 +7,7 @@ from rsi.report.telling import (
     bank_lines,
     baseline_line,
     clause_title,
+    dev_line,
     evidence_rows,
     groups_table,
     headline,
@@ -16,6 +17,7 @@ from rsi.report.telling import (
     outcomes_table,
     suites_table,
     tickets_table,
+    took_table,
 )
 from rsi.report.words import inert_markdown, short
 
@@ -43,7 +45,11 @@ def card(evidence: Evidence) -> str:
     parts += ["## By source and hardness", table(groups_table((*target.by_source, *target.by_hardness)))]
     if evidence.baseline:
         parts.append(inline(baseline_line(evidence)))
+    if evidence.dev:
+        parts.append(f"Dev side: {inline(dev_line(evidence.dev))}.")
     parts += ["## How answers ended", table(outcomes_table(evidence.tables))]
+    if took_table(evidence).rows:
+        parts += ["## Cost and latency", table(took_table(evidence))]
     if evidence.expected_fixed:
         parts += ["## Failure modes expected fixed", table(modes_table(evidence))]
     if evidence.tickets:

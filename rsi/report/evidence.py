@@ -4,10 +4,11 @@ Counts only. No text, answer or id of a held-out item has a field here, so none 
 that lie on the dev side of the split.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from rsi.record import Record
 from rsi.records import BankManifest, FailureMode, Modes, OutcomeKind, Ticket, Verdict
 from rsi.statistics.intervals import Interval
 
@@ -52,6 +53,48 @@ class Example(NamedTuple):
     after: str
 
 
+class DevScore(NamedTuple):
+    """What may be told of right answers on the dev side: the best so far, in whole steps (the Ladder)."""
+
+    items: int
+    step: float
+    best: float
+    """Of this candidate or one before it."""
+    risen: bool
+    """Whether this candidate beat the best before it by a step; of one that did not, nothing is told."""
+
+
+class Took(Record):
+    """What answers of one version took."""
+
+    answers: int
+    seconds: float
+    """Of the engine; questions that were asked together share its time."""
+    read: int | None
+    """Tokens; null where the engine does not tell those of every answer."""
+    written: int | None
+    """The same."""
+
+    @classmethod
+    def together(cls, parts: Sequence["Took"]) -> "Took":
+        """The sum."""
+        return cls(
+            answers=sum(one.answers for one in parts),
+            seconds=round(sum(one.seconds for one in parts), 6),
+            read=_sum([one.read for one in parts]),
+            written=_sum([one.written for one in parts]),
+        )
+
+
+def _sum(told: Sequence[int | None]) -> int | None:
+    known = [one for one in told if one is not None]
+    return sum(known) if known and len(known) == len(told) else None
+
+
+Arms = tuple[Took, Took]
+"""Champion and candidate."""
+
+
 @dataclass(frozen=True)
 class SuiteTable:
     """One suite in counts."""
@@ -74,6 +117,8 @@ class SuiteTable:
     by_hardness: tuple[Count, ...]
     outcomes: Mapping[str, Mapping[OutcomeKind, int]]
     """champion and candidate -> how many answers ended in each way."""
+    took: Arms | None = None
+    """What their answers took; null where nobody measured."""
 
     @property
     def difference(self) -> float:
@@ -99,6 +144,7 @@ class Evidence:
     """Role -> the word the router says for it."""
     examples: tuple[Example, ...] = ()
     """Losses first."""
+    dev: DevScore | None = None
     spent: str = ""
     """What an answer takes, before and after, in words; empty where nobody measured."""
 

@@ -13,6 +13,7 @@ from rsi.report.telling import (
     baseline_line,
     clause_title,
     courses,
+    dev_line,
     evidence_rows,
     groups_table,
     headline,
@@ -26,6 +27,7 @@ from rsi.report.telling import (
     suite_name,
     suites_table,
     tickets_table,
+    took_table,
 )
 from rsi.report.words import inert_html, percent, points, short
 
@@ -47,6 +49,7 @@ def page(evidence: Evidence) -> str:
         _section("Clauses of the contract", _clauses(verdict.clauses)),
         _section("Suites in numbers", _table(suites_table(evidence))),
         _groups(evidence),
+        _took(evidence),
         _training(evidence),
         _digests(evidence),
     ]
@@ -144,9 +147,21 @@ def _groups(evidence: Evidence) -> str:
         "Where the target's items come from, and how answers ended",
         _table(groups_table((*target.by_source, *target.by_hardness)))
         + _table(outcomes_table(evidence.tables))
+        + (f'<p class="note">Dev side: {_in(dev_line(evidence.dev))}.</p>' if evidence.dev else "")
         + '<p class="note">Empty answers and answers in a wrong format count as wrong. Errors and invalid '
         "items are missing evidence: with one of them the gate cannot tell.</p>",
     )
+
+
+def _took(evidence: Evidence) -> str:
+    found = took_table(evidence)
+    if not found.rows:
+        return ""
+    said = (
+        '<p class="note">Time of the engine, which asks both versions in turns; an answer that both give from the same '
+        "adapter to the same prompt is asked once and counts for each.</p>"
+    )
+    return _section("Cost and latency", _table(found) + said)
 
 
 def _training(evidence: Evidence) -> str:

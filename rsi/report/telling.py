@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from rsi.records import Judgement, OutcomeKind, Verdict
 from rsi.report.charts import IntervalRow
-from rsi.report.evidence import Count, Evidence, SuiteTable
+from rsi.report.evidence import Count, DevScore, Evidence, SuiteTable, Took
 from rsi.report.words import duration, percent, plural, points, short
 
 MOST_TICKETS = 20
@@ -158,6 +158,39 @@ def tickets_table(evidence: Evidence) -> Table:
     most = evidence.tickets[:MOST_TICKETS]
     rows = [(one.title, one.blame.value, "; ".join(one.reasons) or "–", str(one.count)) for one in most]
     return Table(("What", "Whose", "Why", "Traces"), tuple(rows), numbers=3)
+
+
+def dev_line(dev: DevScore) -> str:
+    """What is told of the dev side, and how little that is."""
+    of = "this candidate, a new best" if dev.risen else "a candidate before; this one is not better by a step"
+    return (
+        f"{percent(dev.best)} of {plural(dev.items, 'request')} right: {of} (told in steps of {percent(dev.step)}, and "
+        "only a best; nothing of it weighs in the verdict)"
+    )
+
+
+def took_table(evidence: Evidence) -> Table:
+    """Time and tokens of both versions, in all; no rows where nobody measured."""
+    arms = [(suite_name(one.suite), *one.took) for one in evidence.tables if one.took and one.took[0].answers]
+    if len(arms) > 1:
+        befores, afters = [one for _, one, _ in arms], [one for _, _, one in arms]
+        arms.append(("together", Took.together(befores), Took.together(afters)))
+    rows = [
+        (name, what, f"{old:,.{places}f}", f"{new:,.{places}f}", change(old, new))
+        for name, before, after in arms
+        for what, places, old, new in (
+            ("seconds", 1, before.seconds, after.seconds),
+            ("tokens read", 0, before.read, after.read),
+            ("tokens written", 0, before.written, after.written),
+        )
+        if old is not None and new is not None
+    ]
+    return Table(("Suite", "Of all answers", "Champion", "Candidate", "Change"), tuple(rows), numbers=2)
+
+
+def change(before: float, after: float) -> str:
+    """By how much it is more or less, as a share of what was; a dash where there was nothing."""
+    return f"{100 * (after - before) / before:+.0f}%".replace("-", "−") if before else "–"
 
 
 def courses(evidence: Evidence) -> tuple[Course, ...]:

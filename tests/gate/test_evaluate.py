@@ -37,7 +37,7 @@ def test_both_versions_answer_the_same_items(tmp_path: Path) -> None:
     assert [(a.suite, a.pin, a.items) for a in card.asked] == [
         (name, suite.digest, len(suite.items)) for name, suite in made.suites.items()
     ]
-    assert Scorecard.parse(card.model_dump_json().encode()) == card
+    assert Scorecard.parse(card.model_dump_json().encode()) == card.model_copy(update={"took": {}})
 
 
 def test_versions_take_turns_batch_by_batch(tmp_path: Path) -> None:

@@ -267,6 +267,9 @@ def test_episodes_are_played_by_both_versions_and_judged_by_their_final_state(
         == len(WorldTask.parse(suite.items[2].world.encode()).oracle) - 1
     )
     assert results[2].candidate_answer.endswith("done")
+    before, after = card.took["desk/v1"]
+    assert (before.answers, after.answers) == (8, 8)
+    assert all(one.read and one.written and one.read > 2 * one.written for one in (before, after))
 
 
 def test_a_world_that_crashes_is_tried_once_more_and_then_is_missing_evidence(

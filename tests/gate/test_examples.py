@@ -3,12 +3,14 @@
 import pytest
 
 from rsi.context import Context, Start
-from rsi.gate.examples import examples
+from rsi.gate.dev import place, told
+from rsi.gate.examples import examples, worth_showing
 from rsi.gate.scorecard import Asked, Scorecard
 from rsi.gate.spent import spent
 from rsi.harness import hcp
 from rsi.records import ItemResult, Outcome, OutcomeKind
 from rsi.registry import champion, versions
+from rsi.report.evidence import Example
 from rsi.settings import Deployment
 from rsi.store.ledger import Ledger
 from rsi.traces.ingest import ingest
@@ -39,8 +41,9 @@ def test_losses_come_first_and_at_most_three_are_shown(dev):
     real = context.world.engine()
     wrong = {"L1": REQUESTS["L0"], "L2": REQUESTS["L1"], "L3": REQUESTS["L2"], "L0": REQUESTS["L3"]}
 
-    lost = examples(context, before, after, Taught(real, wrong))
-    won = examples(context, before, after, Taught(real, REQUESTS))
+    found = examples(context, before, after, Taught(real, wrong))
+    lost = worth_showing(found)
+    won = worth_showing(examples(context, before, after, Taught(real, REQUESTS)))
 
     right = {text: role for role, texts in REQUESTS.items() for text in texts}
     assert len(lost) == 3
@@ -48,7 +51,25 @@ def test_losses_come_first_and_at_most_three_are_shown(dev):
     assert [one.before == one.expected for one in lost] == sorted(
         (one.before == one.expected for one in lost), reverse=True
     )
+    assert len(found) > len(lost), "the score is over all that was asked"
     assert won and all(one.after == one.expected != one.before for one in won)
+
+
+def looks(right: int) -> list[Example]:
+    """A hundred requests, so many of them answered right by the candidate."""
+    return [Example(f"request {n}", "L1", "L0", "L1" if n < right else "L0") for n in range(100)]
+
+
+def test_of_dev_results_the_best_leaves_and_in_steps(home):
+    """A step is 5 points here; what is no new best tells nothing. Who comes again is told what they were told first."""
+    said = [told(home, "L0", name, looks(right)) for name, right in zip("abcd", (62, 60, 64, 71), strict=True)]
+
+    assert [(round(one.best, 2), one.risen) for one in said] == [(0.6, True), (0.6, False), (0.6, False), (0.7, True)]
+    assert said[0].step == 0.05
+    assert told(home, "L0", "b", looks(100)) == said[1]
+    assert told(home, "L1", "b", looks(50)).risen, "each role has a ladder of its own"
+    assert told(home, "L0", "e", []) is None
+    assert sorted(path.name for path in place(home, "L0").parent.iterdir()) == ["L0.json", "L1.json"]
 
 
 def test_nothing_is_asked_where_both_route_alike(dev):

@@ -1,6 +1,6 @@
 """Suites that draw other items for every question, from a seed that only the gate's key tells."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,12 +11,15 @@ from rsi.environments import kind
 from rsi.errors import ContractError, IntegrityError
 from rsi.gate import fingerprints, replay
 from rsi.gate.audit import vault_of
+from rsi.gate.bench import unspoken
 from rsi.gate.budget import Books
 from rsi.gate.contract import read
 from rsi.gate.gate import gate, open_scorecard
 from rsi.gate.suites import Draw, Suite, digest_of, fresh, load
+from rsi.ports import Generation
 from rsi.questions import Ask, Certificate
 from rsi.records import Item, Judgement, Pool, Verdict, WorldTask
+from rsi.registry.questions import broken
 from rsi.settings import PROJECT, Home, gate_key
 from rsi.store.ledger import Ledger
 from tests.gate.made import CHAMPION, DRAWN, OLD_ROUTES, ScriptedEngine, fresh_contracts
@@ -111,7 +114,13 @@ def test_its_place_may_be_named(home: Home, tmp_path: Path, monkeypatch: pytest.
     assert gate_key(home) == tmp_path / "elsewhere"
 
 
-def put(home: Home, root: Path, scripted: ScriptedEngine | None = None, night: str = NIGHT) -> Verdict:
+def put(
+    home: Home,
+    root: Path,
+    scripted: ScriptedEngine | None = None,
+    night: str = NIGHT,
+    dialogue: Callable[[], Dialogue] = unspoken,
+) -> Verdict:
     """One question to the gate; unless an engine is given nobody plays, and every episode is an error."""
     return gate(
         home,
@@ -123,6 +132,7 @@ def put(home: Home, root: Path, scripted: ScriptedEngine | None = None, night: s
         night=night,
         account=Books(home, FixedClock(), night),
         contracts=root,
+        dialogue=dialogue,
     )
 
 
@@ -145,10 +155,7 @@ def test_a_gain_on_fresh_items_passes_and_can_be_drawn_again(
     suite = drawn(root, Draw.of(gate_key(home), NIGHT, CHAMPION.digest, AGENT.digest))
     worlds = [WorldTask.parse(one.world.encode()) for one in suite.items]
     scripted = Solver({None: OLD_ROUTES, "L0-old": OLD_ROUTES}, {"L1-new": str}, tokenizer=tokenizer, tasks=worlds)
-    verdict = gate(
-        home, "agent/v1", CHAMPION, AGENT, scripted, lambda _: ROOMY,
-        night=NIGHT, account=Books(home, FixedClock(), NIGHT), contracts=root, dialogue=lambda: Dialogue(tokenizer),
-    )  # fmt: skip
+    verdict = put(home, root, scripted, dialogue=lambda: Dialogue(tokenizer))
     first = next(iter(Ledger(home.ledger, FixedClock())))
     told = Ask.model_validate(first.body).registration.fresh
 
@@ -193,13 +200,53 @@ def test_each_question_is_paid_for_from_one_account(home: Home, root: Path) -> N
     fresh.make(gate_key(home))
     nights = ("2026-10-01", "2026-10-02", "2026-10-03")
     verdicts = [put(home, root, night=one) for one in nights]
-    asked = [Ask.model_validate(one.body) for one in Ledger(home.ledger, FixedClock()) if one.kind == "ask"]
+    records = list(Ledger(home.ledger, FixedClock()))
+    asked = [Ask.model_validate(one.body) for one in records if one.kind == "ask"]
 
+    assert list(broken(records)) == []
     assert [one.allowance.question for one in asked] == [1, 2, 3]
     assert [one.allowance.alpha for one in asked] == pytest.approx([0.05 / 2, 0.05 / 6, 0.05 / 12])
     assert len({one.registration.items for one in asked}) == 3
     assert put(home, root, night=nights[0]).digest == verdicts[0].digest
     assert len([one for one in Ledger(home.ledger, FixedClock()) if one.kind == "ask"]) == 3
+
+
+def test_who_knows_last_nights_items_by_heart_gains_nothing_tonight(
+    home: Home, root: Path, tokenizer: PreTrainedTokenizerBase
+) -> None:
+    """Every answer right on the items of before, none on those of now: refused for want of a gain."""
+    fresh.make(gate_key(home))
+    before = drawn(root, Draw.of(gate_key(home), "2026-09-30", CHAMPION.digest, AGENT.digest))
+    scripted = Memoriser(
+        {None: OLD_ROUTES, "L0-old": OLD_ROUTES},
+        {"L1-new": str},
+        tokenizer=tokenizer,
+        tasks=[WorldTask.parse(one.world.encode()) for one in before.items],
+    )
+    verdict = put(home, root, scripted, dialogue=lambda: Dialogue(tokenizer))
+
+    assert "target_gain" in {one.name for one in verdict.clauses if one.judgement is Judgement.FAIL}
+    assert verdict.judgement is Judgement.FAIL
+
+
+class Memoriser(Solver):
+    """Plays what it knows by heart, and says prose to what it does not."""
+
+    def generate_tokens(
+        self,
+        prompts: Sequence[Sequence[int]],
+        adapter: str | None,
+        max_tokens: int,
+        temperature: float,
+        seeds: Sequence[int],
+    ) -> list[Generation]:
+        assert self.tokenizer is not None
+        known = [any(one.request in self.tokenizer.decode(list(p)) for one in self.tasks) for p in prompts]
+        asked = [prompt for prompt, there in zip(prompts, known, strict=True) if there]
+        played = iter(super().generate_tokens(asked, adapter, max_tokens, temperature, seeds[: len(asked)]))
+        ids = Dialogue(self.tokenizer).answer("I will see.")
+        prose = Generation("I will see.", ids, (0.0,) * len(ids), "stop")
+        return [next(played) if there else prose for there in known]
 
 
 class Killed(BaseException):

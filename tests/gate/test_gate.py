@@ -1,6 +1,8 @@
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
+import orjson
 import pytest
 
 from rsi.errors import ContractError, IntegrityError
@@ -64,11 +66,12 @@ def run(
         story=story,
         anchor=anchor,
         contracts=made.root,
+        stopwatch=count(0, 0.25).__next__,
     )
 
 
 def test_a_verdict_is_a_folder_with_its_evidence(made: World, tmp_path: Path) -> None:
-    """Five files under the verdict's digest; the records read back as what they are called."""
+    """Seven files under the verdict's digest; the records read back as what they are called."""
     verdict = run(made, tmp_path)
     folder = tmp_path / "verdicts" / verdict.digest
 
@@ -78,6 +81,7 @@ def test_a_verdict_is_a_folder_with_its_evidence(made: World, tmp_path: Path) ->
         "certificate.json",
         "report.html",
         "scorecard.json",
+        "took.json",
         "verdict.json",
     ]
     assert Verdict.parse((folder / "verdict.json").read_bytes()) == verdict
@@ -110,6 +114,24 @@ def test_nothing_of_a_held_out_item_leaves_with_card_and_report(made: World, tmp
         said = (folder / name).read_text()
         assert [text for text in held_out if text in said] == []
         assert "ValueError" in said
+
+
+def test_cost_and_latency_of_both_versions_are_told(made: World, tmp_path: Path) -> None:
+    """Summed for each, in a file of its own and in card, report and brief; the verdict's digests know nothing of it."""
+    folder = tmp_path / "verdicts" / run(made, tmp_path).digest
+    took = orjson.loads((folder / "took.json").read_bytes())
+    card, report, brief = ((folder / name).read_text() for name in ("card.md", "report.html", "brief.md"))
+
+    # A step of the stopwatch for each batch of a version: 13 batches of 200 requests, 10 of 150 questions.
+    assert {name: arms["champion"] for name, arms in took.items()} == {
+        "routing/v1": {"answers": 200, "seconds": 13 * 0.25, "read": None, "written": None},
+        "easy/v1": {"answers": 150, "seconds": 10 * 0.25, "read": None, "written": None},
+    }
+    assert took["easy/v1"]["candidate"]["answers"] == 150
+    assert "| together | seconds | 5.8 | 5.8 | +0% |" in card
+    assert "Cost and latency" in report and "<td>seconds</td>" in report
+    assert "easy: 14 → 14 characters an answer (+0%), 0.017 → 0.017 s (+0%)" in brief
+    assert "took" not in (folder / "scorecard.json").read_text()
 
 
 def test_card_and_report_tell_the_story(made: World, tmp_path: Path) -> None:

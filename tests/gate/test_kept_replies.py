@@ -1,5 +1,6 @@
 """A gate that was killed asks the rest only, and comes to the same verdict."""
 
+import orjson
 import pytest
 
 from rsi.gate.bench import Bench
@@ -38,6 +39,9 @@ def test_a_killed_gate_goes_on_where_it_was(tmp_path, home):
 
     assert after.digest == before.digest
     assert open_scorecard(home, after).digest == before.scorecard
+    took = orjson.loads((home.verdicts / after.digest / "took.json").read_bytes())
+    assert [took[suite][arm]["answers"] for suite in took for arm in took[suite]] == [150, 150, 40, 40]
+    assert all(arm["seconds"] > 0 for suite in took.values() for arm in suite.values()), "of both runs"
     assert 0 < len(going.asked) < len(whole.asked)
     assert set(dying.asked) | set(going.asked) == set(whole.asked)
     assert not list((home.heldout / "asked").iterdir()), "nothing stays of it when the verdict lies there"

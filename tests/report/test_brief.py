@@ -5,7 +5,9 @@ from dataclasses import replace
 from markdown_it import MarkdownIt
 
 from rsi.report.brief import brief
-from rsi.report.evidence import Count
+from rsi.report.card import card
+from rsi.report.evidence import Count, DevScore
+from rsi.report.page import page
 from tests.report.example import certificate, evidence, hostile
 
 
@@ -38,6 +40,14 @@ def test_the_worst_loss_comes_first_and_none_is_said() -> None:
     assert text.index("L2 code | 60") < text.index("L0 chat | 60") < text.index("L3 ui | 60")
     better = replace(target, by_label=(), by_hardness=(Count("hard", 50, 1, 2),))
     assert "**Worse than before:** none of 1 group\n" in brief(replace(evidence(), tables=(better,)), certificate())
+
+
+def test_the_best_on_the_dev_side_is_told_in_steps() -> None:
+    """In brief, card and report alike; of a candidate that is no new best nothing else."""
+    best = replace(evidence(), dev=DevScore(100, 0.05, 0.65, risen=False))
+    for said in (brief(best, certificate()), card(best), page(best)):
+        assert "65.0% of 100 requests right: a candidate before; this one is not better by a step" in said
+    assert "this candidate, a new best" in card(replace(evidence(), dev=DevScore(100, 0.05, 0.7, risen=True)))
 
 
 def test_what_is_not_known_is_left_out_of_the_brief() -> None:

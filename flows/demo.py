@@ -220,8 +220,8 @@ def _promotion(demo: Demo, services: Services, verdict: Verdict) -> None:
     line(f"the promotion waits for an answer: {services.server.ui_url}/runs/flow-run/{name}")
     with demo.timed("approval and promotion"):
         if demo.wait:
-            line("open it, choose Resume in the menu (⋮) of the run, and fill in the form;")
-            line("the evidence digest stands at the end of the card above")
+            line("open it, choose Resume (a button, or in the run's menu ⋮), and fill in the form;")
+            line("what to type as evidence stands above the form")
             ended, _ = watch.follow(name, line, TerminalProgress())
         else:
             _approve(demo, verdict)

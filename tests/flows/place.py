@@ -61,18 +61,15 @@ class Place:
 
     def ask(self) -> str:
         """Start the run that asks a person, as a night does; its id once it waits."""
-        run = self.start(str(self.home.root), f"promote:{self.verdict.digest}")
+        about = {"home": str(self.home.root), "verdict": self.verdict.digest}
+        run = self.start("promote", about, f"promote:{self.verdict.digest}")
         self.until(run, "Suspended")
         return run
 
-    def start(self, home: str, key: str) -> str:
-        """Start a run about the verdict; a busy server is asked again, and the key keeps that from being two runs."""
-        found = ask(self.server.api_url, "GET", "/deployments/name/promote/tiny").json()["id"]
-        body = {
-            "parameters": {"home": home, "verdict": self.verdict.digest},
-            "idempotency_key": key,
-            "state": {"type": "SCHEDULED"},
-        }
+    def start(self, flow: str, parameters: dict[str, str], key: str) -> str:
+        """Start a run; a busy server is asked again, and the key keeps that from being two runs."""
+        found = ask(self.server.api_url, "GET", f"/deployments/name/{flow}/tiny").json()["id"]
+        body = {"parameters": parameters, "idempotency_key": key, "state": {"type": "SCHEDULED"}}
         address = f"/deployments/{found}/create_flow_run"
         return str(ask(self.server.api_url, "POST", address, body, patience=30).raise_for_status().json()["id"])
 

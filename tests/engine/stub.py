@@ -144,6 +144,11 @@ class Handler(BaseHTTPRequestHandler):
             "created": 0,
             "model": body["model"],
             "choices": choices,
+            "usage": {
+                "prompt_tokens": said.read,
+                "completion_tokens": len(said.token_ids),
+                "total_tokens": (said.read or 0) + len(said.token_ids),
+            },
         }
 
     def next_logprobs(self, body: dict, adapter: str | None) -> dict:

@@ -260,10 +260,10 @@ where l.kind = 'watch';
 -- verdicts over live failures have no suite, and no row here.
 create or replace view v_gates as
 with targets as (
-    select v.verdict, any_value(s.suite) as suite
-    from verdicts v, unnest(json_keys(v.suites::json)) as s (suite)
-    anti join v_verdicts g on g.verdict = v.verdict and g.clause = 'guard_' || split_part(s.suite, '/', 1) || '_size'
-    group by v.verdict
+    select s.verdict, any_value(s.suite) as suite
+    from (select verdict, unnest(json_keys(suites::json)) as suite from verdicts) s
+    anti join v_verdicts g on g.verdict = s.verdict and g.clause = 'guard_' || split_part(s.suite, '/', 1) || '_size'
+    group by s.verdict
 ),
 told as (
     select
@@ -286,8 +286,8 @@ join targets s using (verdict);
 -- Counts of a verdict with answers missing are left out: it counts them against the candidate.
 create or replace view v_quality as
 with asked as (
-    select v.verdict, v.night, v.champion, v.candidate, s.suite, v.suites ->> ('$."' || s.suite || '"') as pin
-    from verdicts v, unnest(json_keys(v.suites::json)) as s (suite)
+    select v.verdict, v.night, v.champion, v.candidate, v.suite, v.suites ->> ('$."' || v.suite || '"') as pin
+    from (select *, unnest(json_keys(suites::json)) as suite from verdicts) v
     semi join v_verdicts c on c.verdict = v.verdict and c.clause = 'completeness' and c.clause_judgement = 'pass'
 ),
 counted as (
@@ -342,10 +342,10 @@ with recursive grown as (
     select v.version, list_append(g.line, v.version) from grown g join versions v on v.parent = g.version
 ),
 changed as (
-    select v.version, any_value(r.role order by r.role) as role
-    from versions v, unnest(json_keys(v.adapters::json)) as r (role)
+    select v.version, any_value(v.role order by v.role) as role
+    from (select *, unnest(json_keys(adapters::json)) as role from versions) v
     left join versions p on p.version = v.parent
-    where v.adapters ->> ('$."' || r.role || '"') is distinct from p.adapters ->> ('$."' || r.role || '"')
+    where v.adapters ->> ('$."' || v.role || '"') is distinct from p.adapters ->> ('$."' || v.role || '"')
     group by v.version
 ),
 made as (

@@ -141,11 +141,14 @@ def test_an_adapter_with_wrong_module_names_is_caught(home, smollm, tmp_path, ur
     engine.load("planted", wrong)
     engine.load("right", right)
     bare, planted, acting = (
-        engine.generate_tokens(ids, name, 12, 0.0, [1])[0].text for name in (None, "planted", "right")
+        engine.generate_tokens(ids, name, 12, 0.0, [1])[0] for name in (None, "planted", "right")
     )
     with capsys.disabled():
-        print(f"\nbase says {bare!r}\nplanted adapter says {planted!r}\nthe right one says {acting!r}")
-    assert planted == bare != acting
+        for who, said in (("base", bare), ("planted adapter", planted), ("right one", acting)):
+            print(f"\n{who} says {said.text!r}, its first token at {said.logprobs[0]:.4f} nats")
+    assert planted.text == bare.text
+    assert planted.logprobs == pytest.approx(bare.logprobs, abs=1e-4)
+    assert acting.logprobs[0] != pytest.approx(bare.logprobs[0], abs=1e-2)
     engine.unload("planted")
     engine.unload("right")
 

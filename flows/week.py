@@ -109,7 +109,7 @@ def wrong_log(requests: Sequence[Request]) -> bytes:
 
 def deployment(base: str = "smollm2-135m") -> Deployment:
     """The rules: what the nights may spend, contracts by role, a desk for L1, no role two nights in a row."""
-    routing = Update(algorithm=Algorithm.SFT, steps=40, prompts=32, learning_rate=5e-4, averaged=0.25)
+    routing = Update(algorithm=Algorithm.SFT, steps=30, prompts=32, learning_rate=3e-4, averaged=0.25)
     # As in docs/desk: a few shown solutions, then reinforcement from there on.
     shown = Update(algorithm=Algorithm.SFT, steps=24, prompts=16, learning_rate=1e-3, averaged=0.0)
     practised = Update(
@@ -130,7 +130,7 @@ def deployment(base: str = "smollm2-135m") -> Deployment:
         split=Splits(dev=0.0, gate=0.0, vault=0.0),
         expand=Expand(worlds={CLERK: WORLD}, world_tasks=600, calls=0),
         update=routing,
-        beginnings={ROUTER: routing.model_copy(update={"steps": 18}), CLERK: shown},
+        beginnings={ROUTER: routing.model_copy(update={"steps": 16, "learning_rate": 5e-4}), CLERK: shown},
         updates={CLERK: practised},
         night=NightRules(most_in_a_row=1),
     )

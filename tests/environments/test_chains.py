@@ -13,6 +13,7 @@ from rsi.environments.chains.environment import Chains
 from rsi.environments.chains.tasks import FAMILIES, GENERATOR, LONG, Look
 from rsi.environments.generator import call
 from rsi.errors import ContractError
+from rsi.harness.rules import Rules
 from rsi.ports import Environment
 from rsi.records import Pool, ToolCall, WorldTask
 from tests.worlds_made import content, made, scored
@@ -182,6 +183,15 @@ def test_what_was_learnt_by_heart_is_worth_nothing_elsewhere():
     assert sum(keyed.value("a", one) == keyed.value("b", one) for one in codes) < 10
     assert not any(keyed.after("a", one) == keyed.after("b", one) for one in codes)
     assert len({keyed.value("a", one) for one in codes}) > 700
+
+
+def test_a_harness_that_says_nothing_else_allows_as_many_turns_as_chains_need():
+    """Long ones want more: a turn a look-up, and one for the answer."""
+    short, long = (kind(name).tasks(24, 3, Pool.TRAIN) for name in ("chains", "long-chains"))
+
+    assert {len(one.oracle) for one in short} == {2, Rules().turns}
+    assert {one.level for one in long} == set(range(1, 7))
+    assert all(len(one.oracle) == one.level + 1 for one in long)
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,10 @@ def rsi(terminal: Terminal, tiny_base) -> Terminal:
     return terminal
 
 
-def test_a_bank_of_a_world_trains_a_specialist(rsi: Terminal) -> None:
+@pytest.mark.parametrize("name", ["desk", pytest.param("chains", marks=pytest.mark.slow)])
+def test_a_bank_of_a_world_trains_a_specialist(rsi: Terminal, name: str) -> None:
     """The candidate differs from its parent in that role alone; the next one goes on from it."""
-    made = orjson.loads(rsi.ok("bank", "make", "--environment", "desk", "--count", "12", "--json"))
+    made = orjson.loads(rsi.ok("bank", "make", "--environment", name, "--count", "12", "--json"))
     assert 0 < made["tasks"] <= 12
     assert "environment" in rsi.ok("bank", "show", made["bank"][:12])
 

@@ -232,7 +232,7 @@ def test_chains_are_reset_once_with_a_world_of_their_own():
     with pytest.raises(ContractError, match="never reset"):
         world.final_state()
     for other in ({"environment": "desk"}, {"world": "{}"}, {"world": "[]"}):
-        with pytest.raises(ContractError, match="it needs a salt and answers"):
+        with pytest.raises(ContractError, match="it needs salt, answers"):
             world.reset(TASK.model_copy(update=other), 0)
     world.reset(TASK, 0)
     with pytest.raises(ContractError, match="open others"):

@@ -173,7 +173,7 @@ def test_a_desk_is_reset_once_with_a_world_of_its_own():
     with pytest.raises(ContractError, match="never reset"):
         desk.final_state()
     for other in ({"environment": "shop"}, {"world": "{}"}):
-        with pytest.raises(ContractError, match="it needs the tables customers, orders, tickets, notes"):
+        with pytest.raises(ContractError, match="it needs customers, orders, tickets, notes"):
             desk.reset(TASK.model_copy(update=other), 0)
     desk.reset(TASK, 0)
     with pytest.raises(ContractError, match="open another one"):

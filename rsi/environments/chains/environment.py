@@ -1,14 +1,11 @@
 """Chains: two tools that look a code up, and one that gives the result."""
 
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
-
-import orjson
 
 from rsi.environments.chains import world as keyed
 from rsi.environments.chains.world import World
 from rsi.environments.schema import Schema, text, tool
+from rsi.environments.start import policy, start_of
 from rsi.errors import ContractError
 from rsi.ids import canonical
 from rsi.ports import ToolResult
@@ -19,12 +16,6 @@ TOOLS: tuple[Schema, ...] = (
     tool("value", "A code's value, a whole number.", code=text("The code.")),
     tool("answer", "Give the result.", result=text("A code or a whole number.")),
 )
-
-
-@cache
-def policy() -> str:
-    """The rules of the house."""
-    return files("rsi.environments.chains").joinpath("policy.txt").read_text(encoding="utf-8").strip()
 
 
 class Chains:
@@ -41,7 +32,7 @@ class Chains:
     @property
     def policy(self) -> str:
         """The rules of the house."""
-        return policy()
+        return policy("chains")
 
     def reset(self, task: WorldTask, seed: int) -> str:
         """Take the task's salt; what is asked.
@@ -51,14 +42,8 @@ class Chains:
         """
         if self._world is not None:
             raise ContractError("chains serve one episode; open others")
-        world = orjson.loads(task.world)
-        if (
-            task.environment != "chains"
-            or not isinstance(world, dict)
-            or world.keys() != World.__annotations__.keys()
-        ):
-            raise ContractError(f"task {task.task_id} has no world of chains: it needs a salt and answers")
-        self._world = World(salt=str(world["salt"]), answers=list(world["answers"]))
+        world = start_of(task, "chains", World.__annotations__)
+        self._world = World(salt=str(world["salt"]), answers=[])
         return task.request
 
     def call(self, tool: str, arguments: Mapping[str, Argument]) -> ToolResult:

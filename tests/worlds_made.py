@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from functools import cache
+from itertools import combinations
 from string import Formatter
 
 from rsi.environments import kind
@@ -39,6 +40,24 @@ def content(one: WorldTask) -> tuple[str, dict[str, str]]:
     family = {"refund_denied": "refund_full"}.get(one.kind, one.kind)
     phrasings = GENERATORS[one.environment].phrasings[family]
     return family, next(filter(None, (_values(phrasing, one.request) for phrasing in phrasings)))
+
+
+def shared(name: str) -> set[object]:
+    """What pools of a world have in common: requests, worlds, and what a request asks for in other words."""
+    asked = {pool: {one.request for one in some} for pool, some in made(name).items()}
+    starts = {pool: {one.world for one in some} for pool, some in made(name).items()}
+    contents = {pool: {_said(one) for one in some} for pool, some in made(name).items()}
+    pairs = list(combinations(Pool, 2))
+    return {
+        *(each for one, other in pairs for each in asked[one] & asked[other]),
+        *(each for one, other in pairs for each in starts[one] & starts[other]),
+        *(contents[Pool.TRAIN] & (contents[Pool.HELD_OUT] | contents[Pool.REWORDED])),
+    }
+
+
+def _said(one: WorldTask) -> tuple[str, tuple[tuple[str, str], ...]]:
+    family, values = content(one)
+    return family, tuple(sorted(values.items()))
 
 
 def _values(phrasing: str, text: str) -> dict[str, str] | None:

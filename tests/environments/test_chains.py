@@ -16,7 +16,7 @@ from rsi.errors import ContractError
 from rsi.harness.rules import Rules
 from rsi.ports import Environment
 from rsi.records import Pool, ToolCall, WorldTask
-from tests.worlds_made import content, made, scored
+from tests.worlds_made import content, made, scored, shared
 
 TASK = GENERATOR.task(1, 1, Pool.TRAIN)
 A, B = keyed.code(1), keyed.code(2)
@@ -238,3 +238,8 @@ def test_chains_are_reset_once_with_a_world_of_their_own():
     with pytest.raises(ContractError, match="open others"):
         world.reset(TASK, 0)
     world.close()
+
+
+def test_pools_share_nothing():
+    """Neither a request, nor what one asks for in other words, nor a world."""
+    assert shared("chains") == set()

@@ -9,7 +9,7 @@ from rsi.environments.desk import world as rows
 from rsi.environments.desk.tasks import KINDS
 from rsi.environments.desk.world import STATES, TEAMS
 from rsi.records import Pool, ToolCall, WorldTask
-from tests.worlds_made import MANY, made, scored
+from tests.worlds_made import MANY, made, scored, shared
 
 ACTS = ("status", "assign", "refund", "credit", "note")
 
@@ -85,3 +85,8 @@ def test_levels_have_the_turns_and_sides_that_they_promise():
         sides = Counter(acts)
         assert len(sides) == 2 and min(sides.values()) > 0.3 * sum(sides.values())
     assert sum(map(len, KINDS.values())) == 16
+
+
+def test_pools_share_nothing():
+    """Neither a request, nor what one asks for in other words, nor a world."""
+    assert shared("desk") == set()

@@ -15,7 +15,7 @@ from rsi.harness.loop import Play, Table, demonstrate
 from rsi.harness.rules import Rules
 from rsi.records import Pool
 from rsi.verifiers import final_state
-from tests.worlds_made import GENERATORS, content, made
+from tests.worlds_made import GENERATORS
 
 FROZEN = {
     "chains": ["w-0e493fd8f4e023f9", "w-b4a8ca23e1fb5286", "w-3bc55f53b0451247"],
@@ -43,26 +43,6 @@ def test_the_generator_stays_what_it_was(name):
 
     assert [one.task_id for one in first] == FROZEN[name]
     assert kind(name).tasks(3, 0, Pool.TRAIN) == first
-
-
-@worlds
-def test_pools_share_nothing(name):
-    """Neither a request, nor what one asks for in other words, nor a world, nor (reworded) a phrasing."""
-    asked = {pool: {one.request for one in some} for pool, some in made(name).items()}
-    starts = {pool: {one.world for one in some} for pool, some in made(name).items()}
-    for one, other in (
-        (Pool.TRAIN, Pool.HELD_OUT),
-        (Pool.TRAIN, Pool.REWORDED),
-        (Pool.HELD_OUT, Pool.REWORDED),
-    ):
-        assert not asked[one] & asked[other]
-        assert not starts[one] & starts[other]
-    contents = {pool: {_hashable(content(one)) for one in some} for pool, some in made(name).items()}
-    assert not contents[Pool.TRAIN] & (contents[Pool.HELD_OUT] | contents[Pool.REWORDED])
-
-
-def _hashable(said: tuple[str, dict[str, str]]) -> tuple[str, tuple[tuple[str, str], ...]]:
-    return said[0], tuple(sorted(said[1].items()))
 
 
 @worlds

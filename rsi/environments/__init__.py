@@ -7,8 +7,10 @@ ends in (verifier `final_state`), not by the way there.
 from collections.abc import Callable
 from typing import NamedTuple
 
+from rsi.environments.chains import tasks as chains
+from rsi.environments.chains.environment import Chains
+from rsi.environments.desk import tasks as desk
 from rsi.environments.desk.environment import Desk
-from rsi.environments.desk.tasks import tasks as desk_tasks
 from rsi.errors import ContractError
 from rsi.ports import Environment
 from rsi.records import Pool, WorldTask
@@ -24,7 +26,9 @@ class Kind(NamedTuple):
 
 
 ENVIRONMENTS: dict[str, Kind] = {
-    "desk": Kind(Desk, desk_tasks),
+    "chains": Kind(Chains, chains.GENERATOR.tasks),
+    "desk": Kind(Desk, desk.GENERATOR.tasks),
+    "long-chains": Kind(Chains, chains.LONG.tasks),
 }
 
 

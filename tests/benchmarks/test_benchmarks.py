@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 SMALL: dict[str, tuple[str, str]] = {
-    "bench_desk": ("--count 3 --tasks 2 --threads 1", r"demonstrations_right 3 of 3\n(.*\n)*passed \d of 2"),
     "bench_discover": ("--traces 300", r"first night: 300 .*rank \d+, new, \d+ of.*\nsecond night: 330 "),
     "bench_grpo": (
         "--prompt 120 --samples 4 --answer 8 --rank 2 --steps 1 --threads 1 --ways response --no-same",
@@ -23,9 +22,10 @@ SMALL: dict[str, tuple[str, str]] = {
     "bench_redaction": ("--length 400", r'"units": 49'),
     "bench_screens": ("--proposals 300 --items 50", r'"injection": 3'),
     "bench_traces": ("--spans 500 --json", r'"stored_spans": [1-9]'),
+    "bench_worlds": ("--count 3 --tasks 2 --threads 1", r"demonstrations_right 3 of 3\n(.*\n)*passed \d of 2"),
 }
 """Benchmark -> arguments for a small run, and what it then prints."""
-OF_BASE = ("bench_desk", "bench_grpo")
+OF_BASE = ("bench_grpo", "bench_worlds")
 """Those that use the base model."""
 QUICK = ("bench_redaction", "bench_screens", "bench_traces")
 """Those that take a few seconds."""

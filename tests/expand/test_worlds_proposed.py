@@ -17,9 +17,9 @@ CHATTY = Aim("m-3", "state", examples=("d",), role="L0")
 STRANGE = Aim("m-4", "missing_action", "send_rocket", examples=("e",), role="L1")
 
 
-def made(*aims: Aim, most: int = 40, turn: int = 0) -> list[Task]:
-    """Proposals at the desk of L1."""
-    rules = Expand(worlds={"L1": "desk"}, world_tasks=most)
+def made(*aims: Aim, most: int = 40, turn: int = 0, world: str = "desk") -> list[Task]:
+    """Proposals at the desk of L1, or in another world of it."""
+    rules = Expand(worlds={"L1": world}, world_tasks=most)
     return list(from_worlds(Material(aims=aims, roles=ROLES, rules=rules), Want(turn=turn)))
 
 
@@ -34,6 +34,16 @@ def test_a_mode_that_names_a_tool_gets_tasks_that_need_it() -> None:
     assert all("refund" in [call.name for call in world_of(one).oracle] for one in found)
     assert {world_of(one).pool for one in found} == {Pool.TRAIN}
     assert "refund" in facets(found[0]).tools
+
+
+def test_a_role_has_the_world_that_is_named() -> None:
+    """The tools of its modes are the tools of that world."""
+    found = made(REFUNDS._replace(tool="value"), STATE, world="chains")
+
+    assert {world_of(one).environment for one in found} == {"chains"}
+    assert {one.mode_id for one in found} == {"m-1", "m-2"}
+    assert all(facets(one).tools for one in found)
+    assert made(REFUNDS, world="chains") == []
 
 
 def test_modes_share_the_tasks_evenly_and_only_those_of_the_role_count() -> None:

@@ -218,10 +218,16 @@ _TARGET = {"suite": "played/v1", "min_items": 4, "min_hard_items": 0, "min_accur
 _GUARD = {"suite": "routing/v1", "min_items": 8, "margin": 0.5, "champion_low": 0.0, "champion_high": 1.0}
 
 
-def fresh_contracts(root: Path, budget: dict[str, object] | None = None) -> Path:
+def fresh_contracts(root: Path, budget: dict[str, object] | None = None, environment: str = "desk") -> Path:
     """A contract whose target draws its episodes for each question, with routing as the guard."""
     guard = write_suite(root / "suites/routing/v1", ROUTING, routing_lines(2))
-    source = {"source": "environment", "environment": "desk", "pool": "reworded", "fresh": True, "count": DRAWN}
+    source = {
+        "source": "environment",
+        "environment": environment,
+        "pool": "reworded",
+        "fresh": True,
+        "count": DRAWN,
+    }
     folder = root / "suites/played/v1"
     folder.mkdir(parents=True)
     (folder / "suite.toml").write_text(tomlkit.dumps({**PLAYED, "items": source}))

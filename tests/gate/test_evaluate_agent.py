@@ -235,7 +235,7 @@ class Solver(ScriptedEngine):
         if place % 2 or turn >= len(task.oracle):
             return "done"
         last = turn + 1 == len(task.oracle)
-        tools = calls.tools_of(Desk().tools)
+        tools = calls.tools_of(kind(task.environment).open().tools)
         return calls.write(task.oracle[turn], tools) + (" done" if last else "")
 
 

@@ -27,6 +27,7 @@ from tests.gate.test_evaluate_agent import AGENT, ROOMY, Solver
 from tests.made import FixedClock
 
 NIGHT = "2026-10-01"
+every_world = pytest.mark.parametrize("environment", ["desk", "chains"])
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +36,14 @@ def tokenizer(tiny_base: Path) -> PreTrainedTokenizerBase:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return fresh_contracts(tmp_path / "contracts")
+def environment() -> str:
+    """The world that is played, where a test does not name several."""
+    return "desk"
+
+
+@pytest.fixture
+def root(tmp_path: Path, environment: str) -> Path:
+    return fresh_contracts(tmp_path / "contracts", environment=environment)
 
 
 def drawn(root: Path, draw: Draw) -> Suite:
@@ -49,6 +56,7 @@ def texts(items: Sequence[Item]) -> set[str]:
     return {one.world for one in items}
 
 
+@every_world
 def test_a_question_draws_the_same_items_again_and_another_one_others(root: Path, tmp_path: Path) -> None:
     """Night, versions, key and suite decide, and nothing else."""
     key = tmp_path / "key"
@@ -69,16 +77,19 @@ def test_a_question_draws_the_same_items_again_and_another_one_others(root: Path
     assert asked.seed(suite.digest) != asked.seed(digest_of(root / "suites/routing/v1"))
 
 
-def test_what_is_drawn_is_never_what_training_asks(root: Path, tmp_path: Path) -> None:
-    """All from the pool that is held out, in words that training never has: no fingerprint has to keep it out."""
+@every_world
+def test_what_is_drawn_is_never_what_training_asks(root: Path, tmp_path: Path, environment: str) -> None:
+    """All from the pool that is held out, in words and worlds (so in salts) that training never has."""
     fresh.make(tmp_path / "key")
-    trained = {one.request for one in kind("desk").tasks(300, 1, Pool.TRAIN)}
+    trained = kind(environment).tasks(300, 1, Pool.TRAIN)
+    requests, starts = {one.request for one in trained}, {one.world for one in trained}
 
     for night in ("2026-10-01", "2026-10-02", "2026-10-03"):
         items = drawn(root, Draw.of(tmp_path / "key", night, "a", "b")).items
         worlds = [WorldTask.parse(one.world.encode()) for one in items]
         assert {one.pool for one in worlds} == {Pool.REWORDED}
-        assert not {one.request for one in worlds} & trained
+        assert not {one.request for one in worlds} & requests
+        assert not {one.world for one in worlds} & starts
 
 
 def test_without_a_question_there_are_no_items(root: Path) -> None:
@@ -147,6 +158,7 @@ def test_without_a_key_nothing_is_asked(home: Home, root: Path) -> None:
     assert not home.ledger.exists()
 
 
+@every_world
 def test_a_gain_on_fresh_items_passes_and_can_be_drawn_again(
     home: Home, root: Path, tokenizer: PreTrainedTokenizerBase
 ) -> None:
@@ -174,6 +186,7 @@ def holding(home: Home, secret: bytes) -> list[str]:
     return [path.name for path in home.root.rglob("*") if path.is_file() and secret in path.read_bytes()]
 
 
+@every_world
 def test_what_was_drawn_by_another_key_or_generator_is_named(home: Home, root: Path) -> None:
     """The verdict is not replayed by halves."""
     fresh.make(gate_key(home))
@@ -211,6 +224,7 @@ def test_each_question_is_paid_for_from_one_account(home: Home, root: Path) -> N
     assert len([one for one in Ledger(home.ledger, FixedClock()) if one.kind == "ask"]) == 3
 
 
+@every_world
 def test_who_knows_last_nights_items_by_heart_gains_nothing_tonight(
     home: Home, root: Path, tokenizer: PreTrainedTokenizerBase
 ) -> None:

@@ -10,7 +10,6 @@ from transformers import AutoTokenizer
 
 from rsi.engine.chat import Dialogue
 from rsi.environments import kind
-from rsi.environments.desk.tasks import tasks
 from rsi.errors import ContractError
 from rsi.harness.episode import Speaker, Stop
 from rsi.harness.loop import Play, Table, demonstrate, play
@@ -222,7 +221,7 @@ def test_a_result_is_bounded_and_cannot_open_a_turn(dialogue):
 @settings(max_examples=40)
 def test_whatever_is_said_the_loop_ends_with_a_result(dialogue, answers):
     """Never an exception, never a crash of the desk."""
-    task = tasks(1, 3, Pool.TRAIN)[0]
+    task = kind("desk").tasks(1, 3, Pool.TRAIN)[0]
     table = Table(dialogue, Rules(**ROOMY), final_state.check)
     episode = play([Play(task, 0, kind("desk").open)], table, Scripted(dialogue, {0: answers}), None)[0]
 
@@ -250,7 +249,7 @@ def test_whatever_is_said_the_loop_ends_with_a_result(dialogue, answers):
 )
 def test_a_hostile_answer_changes_nothing(dialogue, answer):
     """Long, nested, injected or out of range: an error is told, and the world is as it was."""
-    task = next(one for one in tasks(9, 3, Pool.TRAIN) if one.level == 3)
+    task = next(one for one in kind("desk").tasks(9, 3, Pool.TRAIN) if one.level == 3)
     table = Table(dialogue, Rules(context=100_000, turns=2), final_state.check)
     sampler = Scripted(dialogue, {0: [answer, "done"]})
     episode = play([Play(task, 0, kind("desk").open)], table, sampler, None)[0]
@@ -263,7 +262,7 @@ def test_a_hostile_answer_changes_nothing(dialogue, answer):
 def test_a_demonstration_is_the_oracle_in_the_same_tokens(dialogue):
     """As `play` would have it from a model that says just that, but for the log-probs."""
     table = Table(dialogue, Rules(**ROOMY), final_state.check)
-    for task in tasks(6, 11, Pool.TRAIN):
+    for task in kind("desk").tasks(6, 11, Pool.TRAIN):
         played = Play(task, 2, kind("desk").open)
         shown = demonstrate(played, table)
         said = play([played], table, Scripted(dialogue, {0: shown.answers}), None)[0]
@@ -275,6 +274,6 @@ def test_a_demonstration_is_the_oracle_in_the_same_tokens(dialogue):
 
 def test_an_oracle_with_more_turns_than_the_rules_allow_is_refused(dialogue):
     """Rather than shown half."""
-    task = next(one for one in tasks(30, 1, Pool.TRAIN) if len(one.oracle) == 3)
+    task = next(one for one in kind("desk").tasks(30, 1, Pool.TRAIN) if len(one.oracle) == 3)
     with pytest.raises(ContractError, match="has 3 turns; the rules allow 2"):
         demonstrate(Play(task, 0, kind("desk").open), Table(dialogue, Rules(turns=2), final_state.check))

@@ -13,6 +13,7 @@ import orjson
 
 from rsi.environments.desk.tools import TOOLS
 from rsi.environments.desk.world import LIMIT, TEAMS, refusal
+from rsi.environments.start import policy, start_of
 from rsi.errors import ContractError
 from rsi.ids import canonical
 from rsi.ports import ToolResult
@@ -79,12 +80,6 @@ def _database() -> "DuckDBPyConnection":
     return made
 
 
-@cache
-def policy() -> str:
-    """The rules of the house."""
-    return files("rsi.environments.desk").joinpath("policy.txt").read_text(encoding="utf-8").strip()
-
-
 class Desk:
     """`rsi.ports.Environment`. It leaves nothing to chance: the seed of a reset changes nothing."""
 
@@ -110,7 +105,7 @@ class Desk:
     @property
     def policy(self) -> str:
         """The rules of the house."""
-        return policy()
+        return policy("desk")
 
     def reset(self, task: WorldTask, seed: int) -> str:
         """Fill the tables with the task's world; what the customer's clerk asks.
@@ -120,11 +115,7 @@ class Desk:
         """
         if self._connection is not None:
             raise ContractError("a desk serves one episode; open another one")
-        world = orjson.loads(task.world)
-        if task.environment != "desk" or not isinstance(world, dict) or world.keys() != _FILL.keys():
-            raise ContractError(
-                f"task {task.task_id} has no world of the desk: it needs the tables {', '.join(_FILL)}"
-            )
+        world = start_of(task, "desk", _FILL)
         self._connection = _database().cursor()
         self._connection.execute("begin")
         for table, query in _FILL.items():

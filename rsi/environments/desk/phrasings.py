@@ -1,6 +1,4 @@
-"""How people ask the desk for things. The last `KEPT` of each family are never used in training."""
-
-KEPT = 2
+"""How people ask the desk for things. The last `generator.KEPT` of each family are never used in training."""
 
 PHRASINGS: dict[str, tuple[str, ...]] = {
     "close": (

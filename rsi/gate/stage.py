@@ -9,11 +9,13 @@ import orjson
 from rsi.context import Context
 from rsi.errors import RefusedError
 from rsi.gate.budget import Books
+from rsi.gate.contest import Contest, Means
 from rsi.gate.contract import read
 from rsi.gate.dev import told
 from rsi.gate.difference import changed_role
 from rsi.gate.examples import examples, worth_showing
-from rsi.gate.gate import Story, gate
+from rsi.gate.gate import gate
+from rsi.gate.story import Story
 from rsi.harness import hcp
 from rsi.ids import Digest
 from rsi.ports import Dialogue
@@ -59,21 +61,21 @@ def judge(context: Context, candidate: Digest) -> Digest:
     verdict = gate(
         home,
         contract.name,
-        before,
-        after,
-        engine,
-        lambda name: hcp.load(home.harnesses, name),
+        Contest(before, after, anchor),
+        Means(
+            engine,
+            lambda name: hcp.load(home.harnesses, name),
+            cache(lambda: _dialogue(world.base().folder)),
+            with_judge(world.judge()),
+            world.progress,
+        ),
+        Books(home, world.clock, context.start.night),
         night=context.start.night,
         story=replace(
             _story(context, after),
             examples=worth_showing(looked),
             dev=told(home, role or hcp.load(home.harnesses, after.harness).router, candidate, looked),
         ),
-        anchor=anchor,
-        account=Books(home, world.clock, context.start.night),
-        progress=world.progress,
-        dialogue=cache(lambda: _dialogue(world.base().folder)),
-        verifiers=with_judge(world.judge()),
     )
     return verdict.digest
 

@@ -6,6 +6,8 @@ import orjson
 import pytest
 
 from rsi.errors import ContractError, IntegrityError
+from rsi.gate.budget import Unrecorded
+from rsi.gate.contest import Contest, Means
 from rsi.gate.gate import Story, gate, open_scorecard
 from rsi.records import BankManifest, Judgement, Verdict, Version
 from rsi.settings import Home
@@ -58,15 +60,12 @@ def run(
     return gate(
         Home(home),
         "made/v1",
-        CHAMPION,
-        candidate,
-        scripted,
-        harness_of,
+        Contest(CHAMPION, candidate, anchor),
+        Means(scripted, harness_of, stopwatch=count(0, 0.25).__next__),
+        Unrecorded(),
         night="2026-10-01",
         story=story,
-        anchor=anchor,
         contracts=made.root,
-        stopwatch=count(0, 0.25).__next__,
     )
 
 
@@ -167,10 +166,9 @@ def test_a_changed_suite_or_contract_stops_before_anything_is_asked(tmp_path: Pa
         gate(
             Home(tmp_path / "home"),
             "made/v2",
-            CHAMPION,
-            CANDIDATE,
-            scripted,
-            harness_of,
+            Contest(CHAMPION, CANDIDATE),
+            Means(scripted, harness_of),
+            Unrecorded(),
             night="n",
             contracts=made.root,
         )

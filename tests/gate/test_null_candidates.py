@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from rsi.gate.contest import Contest, Means
 from rsi.gate.contract import Contract
 from rsi.gate.evaluate import evaluate
 from rsi.gate.suites import load
@@ -68,7 +69,7 @@ def verdict_on(
     made: World, contract: Contract, scripted: ScriptedEngine, champion: Version = CHAMPION
 ) -> Verdict:
     anchor = Version(base=BASE, adapters={}, harness=HARNESS.digest, parent=None) if contract.anchor else None
-    card = evaluate(contract, made.suites, champion, CANDIDATE, scripted, harness_of, anchor=anchor)
+    card = evaluate(contract, made.suites, Contest(champion, CANDIDATE, anchor), Means(scripted, harness_of))
     return judge(contract, card, "2026-10-01", "L0")
 
 
@@ -219,7 +220,7 @@ def graded(coding: World, answer: str) -> Verdict:
     )
     scripted.answers = {**scripted.answers, "L0-old": silent, None: silent}
     suites = {name: load(name, pin, coding.root) for name, pin in coding.contract.pins.items()}
-    card = evaluate(coding.contract, suites, CHAMPION, CANDIDATE, scripted, harness_of)
+    card = evaluate(coding.contract, suites, Contest(CHAMPION, CANDIDATE), Means(scripted, harness_of))
     return judge(coding.contract, card, "2026-10-01", "L2")
 
 

@@ -7,6 +7,7 @@ from time import monotonic
 from rsi.gate.bench import unspoken
 from rsi.harness.hcp import Harness
 from rsi.ports import Dialogue, Engine, Progress, silent
+from rsi.prices import Prices
 from rsi.records import Version
 from rsi.verifiers import VERIFIERS, Verifiers
 
@@ -42,5 +43,7 @@ class Means:
     verifiers: Verifiers = field(default_factory=lambda: VERIFIERS)
     """The table, its judge bound to a model where a suite is judged by one."""
     progress: Progress = silent
+    prices: Prices = field(default_factory=Prices)
+    """What the engine's answers cost."""
     stopwatch: Callable[[], float] = monotonic
     """Seconds, for what answers take."""

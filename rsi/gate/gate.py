@@ -19,6 +19,7 @@ from rsi.gate.contract import Contract
 from rsi.gate.difference import changed_role
 from rsi.gate.ready import nothing, ready
 from rsi.gate.scorecard import Scorecard
+from rsi.gate.spent import keep
 from rsi.gate.story import Story, tell
 from rsi.gate.suites import Draw, Resolve, Suite, load
 from rsi.gate.terms import Items
@@ -151,10 +152,7 @@ def _fill(folder: Path, scorecard: Scorecard, evidence: Evidence, certificate: C
     }
     for name, record in records.items():
         (folder / name).write_bytes(canonical(record.model_dump(mode="json")))
-    took = {name: dict(zip(("champion", "candidate"), arms, strict=True)) for name, arms in scorecard.took.items()}
-    (folder / "took.json").write_bytes(
-        canonical({name: {arm: one.model_dump() for arm, one in arms.items()} for name, arms in took.items()})
-    )
+    keep(folder, scorecard.took)
     (folder / "brief.md").write_text(brief(evidence, certificate), encoding="utf-8")
     (folder / "card.md").write_text(card(evidence), encoding="utf-8")
     (folder / "report.html").write_text(page(evidence), encoding="utf-8")

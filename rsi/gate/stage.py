@@ -68,6 +68,7 @@ def judge(context: Context, candidate: Digest) -> Digest:
             cache(lambda: _dialogue(world.base().folder)),
             with_judge(world.judge()),
             world.progress,
+            context.deployment.answers_cost(),
         ),
         Books(home, world.clock, context.start.night),
         night=context.start.night,

@@ -54,7 +54,8 @@ def tell(
         labels={named: word for word, named in after.labels.items()},
         examples=story.examples,
         dev=story.dev,
-        spent=spent(scorecard),
+        spent=spent(scorecard, means.prices),
+        prices=means.prices,
     )
 
 

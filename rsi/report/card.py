@@ -15,6 +15,7 @@ from rsi.report.telling import (
     meaning,
     modes_table,
     outcomes_table,
+    price_line,
     suites_table,
     tickets_table,
     took_table,
@@ -50,6 +51,7 @@ def card(evidence: Evidence) -> str:
     parts += ["## How answers ended", table(outcomes_table(evidence.tables))]
     if took_table(evidence).rows:
         parts += ["## Cost and latency", table(took_table(evidence))]
+        parts += [inline(line) for line in (price_line(evidence.prices),) if line]
     if evidence.expected_fixed:
         parts += ["## Failure modes expected fixed", table(modes_table(evidence))]
     if evidence.tickets:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from rsi.prices import Prices
 from rsi.record import Record
 from rsi.records import BankManifest, FailureMode, Modes, OutcomeKind, Ticket, Verdict
 from rsi.statistics.intervals import Interval
@@ -74,6 +75,10 @@ class Took(Record):
     """Tokens; null where the engine does not tell those of every answer."""
     written: int | None
     """The same."""
+
+    def usd(self, prices: Prices) -> float | None:
+        """What they cost in US dollars; None where price or tokens are not known."""
+        return prices.of(self.seconds, self.read, self.written)
 
     @classmethod
     def together(cls, parts: Sequence["Took"]) -> "Took":
@@ -147,6 +152,8 @@ class Evidence:
     dev: DevScore | None = None
     spent: str = ""
     """What an answer takes, before and after, in words; empty where nobody measured."""
+    prices: Prices = field(default_factory=Prices)
+    """What answers cost."""
 
     @property
     def target(self) -> SuiteTable:

@@ -23,6 +23,7 @@ from rsi.report.telling import (
     meaning,
     modes_table,
     outcomes_table,
+    price_line,
     run_lines,
     suite_name,
     suites_table,
@@ -159,7 +160,7 @@ def _took(evidence: Evidence) -> str:
         return ""
     said = (
         '<p class="note">Time of the engine, which asks both versions in turns; an answer that both give from the same '
-        "adapter to the same prompt is asked once and counts for each.</p>"
+        f"adapter to the same prompt is asked once and counts for each. {_in(price_line(evidence.prices))}</p>"
     )
     return _section("Cost and latency", _table(found) + said)
 

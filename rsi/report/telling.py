@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rsi.prices import Prices
 from rsi.records import Judgement, OutcomeKind, Verdict
 from rsi.report.charts import IntervalRow
 from rsi.report.evidence import Count, DevScore, Evidence, SuiteTable, Took
-from rsi.report.words import duration, percent, plural, points, short
+from rsi.report.words import duration, percent, plural, points, short, usd
 
 MOST_TICKETS = 20
 _GROUPS = {"own": "written for this project"}
@@ -170,22 +171,33 @@ def dev_line(dev: DevScore) -> str:
 
 
 def took_table(evidence: Evidence) -> Table:
-    """Time and tokens of both versions, in all; no rows where nobody measured."""
+    """Time, tokens and money of both versions, in all; no rows where nobody measured, no money without a price."""
     arms = [(suite_name(one.suite), *one.took) for one in evidence.tables if one.took and one.took[0].answers]
     if len(arms) > 1:
         befores, afters = [one for _, one, _ in arms], [one for _, _, one in arms]
         arms.append(("together", Took.together(befores), Took.together(afters)))
     rows = [
-        (name, what, f"{old:,.{places}f}", f"{new:,.{places}f}", change(old, new))
+        (name, what, say(old), say(new), change(old, new))
         for name, before, after in arms
-        for what, places, old, new in (
-            ("seconds", 1, before.seconds, after.seconds),
-            ("tokens read", 0, before.read, after.read),
-            ("tokens written", 0, before.written, after.written),
+        for what, say, old, new in (
+            ("seconds", "{:,.1f}".format, before.seconds, after.seconds),
+            ("tokens read", "{:,.0f}".format, before.read, after.read),
+            ("tokens written", "{:,.0f}".format, before.written, after.written),
+            ("US dollars", usd, before.usd(evidence.prices), after.usd(evidence.prices)),
         )
         if old is not None and new is not None
     ]
     return Table(("Suite", "Of all answers", "Champion", "Candidate", "Change"), tuple(rows), numbers=2)
+
+
+def price_line(prices: Prices) -> str:
+    """By which price the money is told; "" where none is known."""
+    if not prices.known:
+        return ""
+    if prices.usd_an_hour is not None:
+        return f"Money at {usd(prices.usd_an_hour)} an hour of the engine."
+    read, written = prices.usd_a_million_read or 0.0, prices.usd_a_million_written or 0.0
+    return f"Money at {usd(read)} a million tokens read and {usd(written)} a million written."
 
 
 def change(before: float, after: float) -> str:

@@ -9,6 +9,7 @@ from rsi.errors import ContractError, IntegrityError
 from rsi.gate.budget import Unrecorded
 from rsi.gate.contest import Contest, Means
 from rsi.gate.gate import Story, gate, open_scorecard
+from rsi.prices import Prices
 from rsi.records import BankManifest, Judgement, Verdict, Version
 from rsi.settings import Home
 from tests.gate.made import (
@@ -56,12 +57,13 @@ def run(
     candidate: Version = CANDIDATE,
     story: Story | None = STORY,
     anchor: Version | None = None,
+    prices: Prices | None = None,
 ) -> Verdict:
     return gate(
         Home(home),
         "made/v1",
         Contest(CHAMPION, candidate, anchor),
-        Means(scripted, harness_of, stopwatch=count(0, 0.25).__next__),
+        Means(scripted, harness_of, prices=prices or Prices(), stopwatch=count(0, 0.25).__next__),
         Unrecorded(),
         night="2026-10-01",
         story=story,
@@ -131,6 +133,25 @@ def test_cost_and_latency_of_both_versions_are_told(made: World, tmp_path: Path)
     assert "Cost and latency" in report and "<td>seconds</td>" in report
     assert "easy: 14 → 14 characters an answer (+0%), 0.017 → 0.017 s (+0%)" in brief
     assert "took" not in (folder / "scorecard.json").read_text()
+
+
+def test_money_is_told_of_each_version_where_there_is_a_price(made: World, tmp_path: Path) -> None:
+    """By the hour of the engine, in form, card and report; without a price no sum of money is anywhere."""
+    prices = Prices(usd_an_hour=7.2)
+    paid, free = (
+        tmp_path / name / "verdicts" / run(made, tmp_path / name, prices=price).digest
+        for name, price in (("paid", prices), ("free", None))
+    )
+    card, report, brief = ((paid / name).read_text() for name in ("card.md", "report.html", "brief.md"))
+
+    # 13 and 10 batches of a quarter of a second, at a fifth of a cent a second; per thousand of 200 and 150 answers.
+    assert "| routing | US dollars | $0.0065 | $0.0065 | +0% |" in card.replace("\\", "")
+    assert "| together | US dollars | $0.012 | $0.012 | +0% |" in card.replace("\\", "")
+    assert "Money at $7.20 an hour of the engine." in card.replace("\\", "")
+    assert "<td>US dollars</td>" in report and "Money at $7.20 an hour of the engine." in report
+    assert "$0.033 → $0.033 for 1,000 answers (+0%)" in brief.replace("\\", "")
+    assert paid.name == free.name, "the verdict's digest knows nothing of it"
+    assert [file.name for file in free.iterdir() if "$" in file.read_text() or "US dollars" in file.read_text()] == []
 
 
 def test_card_and_report_tell_the_story(made: World, tmp_path: Path) -> None:

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from rsi.gate.baseline import baseline
 from rsi.gate.contest import Contest, Means
 from rsi.gate.contract import Contract
+from rsi.gate.dev import Rung
 from rsi.gate.difference import changes
+from rsi.gate.gap import gap
 from rsi.gate.scorecard import Scorecard, summary
 from rsi.gate.spent import spent
 from rsi.gate.suites import Suite
 from rsi.records import BankManifest, Modes, Verdict
-from rsi.report.evidence import Baseline, DevScore, Evidence, Example, MetricsRow
+from rsi.report.evidence import Baseline, Evidence, Example, MetricsRow
+from rsi.tasks.prompt import ROUTE
 
 
 @dataclass(frozen=True)
@@ -28,8 +31,8 @@ class Story:
     """Rows of the training job's metrics, in the order of their steps."""
     examples: tuple[Example, ...] = ()
     """Requests of the dev side that both versions answered."""
-    dev: DevScore | None = None
-    """What may be told of the answers to all of them."""
+    dev: Rung | None = None
+    """What the answers to all of them came to."""
 
 
 def tell(
@@ -42,6 +45,7 @@ def tell(
     verdict: Verdict,
 ) -> Evidence:
     """What card, brief and report are written from."""
+    routed = suites[contract.target.suite].about.hop == ROUTE
     before, after = (means.harness_of(one.harness) for one in (contest.champion, contest.candidate))
     return Evidence(
         verdict=verdict,
@@ -53,14 +57,15 @@ def tell(
         metrics=story.metrics,
         labels={named: word for word, named in after.labels.items()},
         examples=story.examples,
-        dev=story.dev,
+        dev=story.dev.score if story.dev else None,
+        gap=gap(story.dev, scorecard.of(contract.target.suite)) if story.dev and routed else None,
         spent=spent(scorecard, means.prices),
         prices=means.prices,
     )
 
 
 def _baseline(suite: Suite, story: Story) -> Baseline | None:
-    if suite.about.hop != "route":
+    if suite.about.hop != ROUTE:
         return None
     texts: Sequence[str] = [item.messages[-1].content for item in suite.items]
     return baseline(story.texts, story.roles, texts, [item.expected for item in suite.items])

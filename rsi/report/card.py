@@ -3,12 +3,14 @@
 from rsi.records import Judgement
 from rsi.report.evidence import Evidence
 from rsi.report.telling import (
+    GAP,
     Table,
     bank_lines,
     baseline_line,
     clause_title,
     dev_line,
     evidence_rows,
+    gap_line,
     groups_table,
     headline,
     labels_table,
@@ -48,6 +50,9 @@ def card(evidence: Evidence) -> str:
         parts.append(inline(baseline_line(evidence)))
     if evidence.dev:
         parts.append(f"Dev side: {inline(dev_line(evidence.dev))}.")
+    if evidence.gap:
+        sign = f"{SIGN[Judgement.CANNOT_TELL]} " if evidence.gap.beyond else ""
+        parts.append(f"{sign}{GAP}: {inline(gap_line(evidence.gap))}.")
     parts += ["## How answers ended", table(outcomes_table(evidence.tables))]
     if took_table(evidence).rows:
         parts += ["## Cost and latency", table(took_table(evidence))]

@@ -65,6 +65,17 @@ class DevScore(NamedTuple):
     """Whether this candidate beat the best before it by a step; of one that did not, nothing is told."""
 
 
+class Gap(NamedTuple):
+    """Dev against gate, of failures of the champion that the candidate mends."""
+
+    beyond: bool
+    """Whether it mends more of them on dev than at the gate, and by more than chance explains."""
+    mended: int
+    """At the gate."""
+    failed: int
+    """So many were there."""
+
+
 class Took(Record):
     """What answers of one version took."""
 
@@ -150,6 +161,7 @@ class Evidence:
     examples: tuple[Example, ...] = ()
     """Losses first."""
     dev: DevScore | None = None
+    gap: Gap | None = None
     spent: str = ""
     """What an answer takes, before and after, in words; empty where nobody measured."""
     prices: Prices = field(default_factory=Prices)

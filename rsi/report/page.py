@@ -7,6 +7,7 @@ from rsi.report.charts import grouped_bars, interval_plot, line_chart
 from rsi.report.evidence import Evidence
 from rsi.report.style import STYLE
 from rsi.report.telling import (
+    GAP,
     Course,
     Table,
     bank_lines,
@@ -15,6 +16,7 @@ from rsi.report.telling import (
     courses,
     dev_line,
     evidence_rows,
+    gap_line,
     groups_table,
     headline,
     interval_rows,
@@ -72,8 +74,14 @@ def _head(evidence: Evidence) -> str:
         f'<header><div class="kicker">{_badge(verdict.judgement)}<span>Gate report</span>'
         f"<span>night {_in(verdict.night)}</span><span>{_in(changed)}</span>"
         f"<span>contract {_in(verdict.contract)}</span></div>"
-        f'<h1>{_in(headline(evidence))}</h1><p class="lead">{_in(meaning(verdict))}</p></header>'
+        f'<h1>{_in(headline(evidence))}</h1><p class="lead">{_in(meaning(verdict))}</p>'
+        + (f'<p class="lead">{_gap(evidence)}</p>' if evidence.gap and evidence.gap.beyond else "")
+        + "</header>"
     )
+
+
+def _gap(evidence: Evidence) -> str:
+    return f"{GAP}: {_in(gap_line(evidence.gap))}." if evidence.gap else ""
 
 
 def _tiles(evidence: Evidence) -> str:
@@ -148,7 +156,7 @@ def _groups(evidence: Evidence) -> str:
         "Where the target's items come from, and how answers ended",
         _table(groups_table((*target.by_source, *target.by_hardness)))
         + _table(outcomes_table(evidence.tables))
-        + (f'<p class="note">Dev side: {_in(dev_line(evidence.dev))}.</p>' if evidence.dev else "")
+        + (f'<p class="note">Dev side: {_in(dev_line(evidence.dev))}. {_gap(evidence)}</p>' if evidence.dev else "")
         + '<p class="note">Empty answers and answers in a wrong format count as wrong. Errors and invalid '
         "items are missing evidence: with one of them the gate cannot tell.</p>",
     )

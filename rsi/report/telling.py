@@ -6,10 +6,12 @@ from typing import NamedTuple
 from rsi.prices import Prices
 from rsi.records import Judgement, OutcomeKind, Verdict
 from rsi.report.charts import IntervalRow
-from rsi.report.evidence import Count, DevScore, Evidence, SuiteTable, Took
+from rsi.report.evidence import Count, DevScore, Evidence, Gap, SuiteTable, Took
 from rsi.report.words import duration, percent, plural, points, short, usd
 
 MOST_TICKETS = 20
+GAP = "Dev against gate"
+"""What the comparison of both is called everywhere."""
 _GROUPS = {"own": "written for this project"}
 _CLAUSES = {
     "size": "enough items",
@@ -167,6 +169,17 @@ def dev_line(dev: DevScore) -> str:
     return (
         f"{percent(dev.best)} of {plural(dev.items, 'request')} right: {of} (told in steps of {percent(dev.step)}, and "
         "only a best; nothing of it weighs in the verdict)"
+    )
+
+
+def gap_line(gap: Gap) -> str:
+    """Whether dev and gate say the same of a candidate, and what it means where they do not."""
+    at_gate = f"at the gate the candidate mends {gap.mended} of {plural(gap.failed, 'failure')} of the champion"
+    if not gap.beyond:
+        return f"{at_gate}, on dev no more than chance explains"
+    return (
+        f"{at_gate}, on dev far more than chance explains (95%): it knows dev by heart, was chosen by it, or dev asks "
+        "other things than the gate; what counts is the gain at the gate"
     )
 
 

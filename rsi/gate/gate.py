@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rsi import assets, faults
 from rsi.errors import ContractError, IntegrityError
-from rsi.gate import lock, order, rounds
+from rsi.gate import levels, lock, order, rounds
 from rsi.gate.budget import Account
 from rsi.gate.certificate import certify, register
 from rsi.gate.contest import Contest, Means
@@ -74,7 +74,7 @@ def gate(
     if asked is suites:
         account.ask(contract, registration, allowance)
     found = rounds.ask(home, contract, asked, contest, means, registration, allowance.alpha)
-    items = len(suites[contract.target.suite].items)
+    items = suites[contract.target.suite].items
     verdict = judge(contract, found.scorecard, night, role, allowance.alpha, before, found.itself, items)
     certificate = certify(contract, registration, allowance, found.scorecard, verdict)
     evidence = tell(story or Story(), contract, suites, contest, means, found.scorecard, verdict)
@@ -92,6 +92,7 @@ def _read(
     suites = {suite: load(suite, pin, root, resolve, draw=draw) for suite, pin in contract.pins.items()}
     _check_anchor(contract, anchor)
     order.check(contract, suites)
+    levels.check(contract, suites)
     _check_budget(contract, suites)
     return contract, suites
 

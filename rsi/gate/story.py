@@ -9,6 +9,7 @@ from rsi.gate.contract import Contract
 from rsi.gate.dev import Rung
 from rsi.gate.difference import changes
 from rsi.gate.gap import gap
+from rsi.gate.levels import levels_of
 from rsi.gate.scorecard import Scorecard, summary
 from rsi.gate.spent import spent
 from rsi.gate.suites import Suite
@@ -49,7 +50,7 @@ def tell(
     before, after = (means.harness_of(one.harness) for one in (contest.champion, contest.candidate))
     return Evidence(
         verdict=verdict,
-        tables=summary(scorecard, contract),
+        tables=summary(scorecard, contract, levels_of(item for suite in suites.values() for item in suite.items)),
         changes=changes(contest.champion, contest.candidate, before, after),
         baseline=_baseline(suites[contract.target.suite], story),
         modes=story.modes,

@@ -51,7 +51,8 @@ def _losses(evidence: Evidence) -> str:
     names = label_names(evidence)
     groups = [
         *((names.get(one.name, one.name), one) for one in evidence.target.by_label),
-        *((f"{one.name} items", one) for one in evidence.target.by_hardness),
+        *((one.total.name, one.total) for one in evidence.target.by_level),
+        *((f"{one.name} items", one) for one in (() if evidence.target.by_level else evidence.target.by_hardness)),
         *((f"{suite_name(one.suite)} (guard)", one.total) for one in evidence.tables[1:]),
     ]
     worse = sorted(((_change(one), name, one) for name, one in groups if _change(one) < 0), key=lambda it: it[:2])

@@ -14,6 +14,7 @@ from rsi.report.telling import (
     groups_table,
     headline,
     labels_table,
+    levels_table,
     meaning,
     modes_table,
     outcomes_table,
@@ -45,6 +46,8 @@ def card(evidence: Evidence) -> str:
     ]
     if target.by_label:
         parts += ["## By label", table(labels_table(evidence))]
+    if target.by_level:
+        parts += ["## By level", table(levels_table(evidence))]
     parts += ["## By source and hardness", table(groups_table((*target.by_source, *target.by_hardness)))]
     if evidence.baseline:
         parts.append(inline(baseline_line(evidence)))

@@ -111,6 +111,14 @@ Arms = tuple[Took, Took]
 """Champion and candidate."""
 
 
+class LevelCount(NamedTuple):
+    """One level of a suite that is played."""
+
+    total: Count
+    interval: Interval
+    """95%, of the difference of accuracies, candidate minus champion."""
+
+
 @dataclass(frozen=True)
 class SuiteTable:
     """One suite in counts."""
@@ -135,6 +143,8 @@ class SuiteTable:
     """champion and candidate -> how many answers ended in each way."""
     took: Arms | None = None
     """What their answers took; null where nobody measured."""
+    by_level: tuple[LevelCount, ...] = ()
+    """Empty where items have no level."""
 
     @property
     def difference(self) -> float:

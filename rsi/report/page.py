@@ -22,6 +22,7 @@ from rsi.report.telling import (
     interval_rows,
     label_names,
     labels_table,
+    levels_table,
     meaning,
     modes_table,
     outcomes_table,
@@ -48,6 +49,7 @@ def page(evidence: Evidence) -> str:
         _modes(evidence),
         _tickets(evidence),
         _labels(evidence),
+        _levels(evidence),
         _intervals(evidence),
         _section("Clauses of the contract", _clauses(verdict.clauses)),
         _section("Suites in numbers", _table(suites_table(evidence))),
@@ -128,6 +130,10 @@ def _labels(evidence: Evidence) -> str:
     keys += [("baseline", evidence.baseline.name)] if evidence.baseline else []
     said = f'<p class="note">{_in(baseline_line(evidence))}</p>' if evidence.baseline else ""
     return _section("Right answers by label", _figure(chart, keys) + _table(labels_table(evidence)) + said)
+
+
+def _levels(evidence: Evidence) -> str:
+    return _section("Right answers by level", _table(levels_table(evidence))) if evidence.target.by_level else ""
 
 
 def _intervals(evidence: Evidence) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from rsi.prices import Prices
 from rsi.records import Judgement, OutcomeKind, Verdict
 from rsi.report.charts import IntervalRow
-from rsi.report.evidence import Count, DevScore, Evidence, Gap, SuiteTable, Took
+from rsi.report.evidence import Count, DevScore, Evidence, Gap, LevelCount, SuiteTable, Took
 from rsi.report.words import duration, percent, plural, points, short, usd
 
 MOST_TICKETS = 20
@@ -21,6 +21,7 @@ _CLAUSES = {
     "accuracy": "accuracy",
     "labels": "every label",
     "hard": "hard requests of our own",
+    "levels": "every level",
     "range": "a loss would show",
     "noninferior": "not worse",
     "anchor": "not worse than the anchor",
@@ -121,6 +122,14 @@ def groups_table(counts: Sequence[Count], names: dict[str, str] | None = None) -
         name = (names or _GROUPS).get(one.name, one.name)
         rows.append((name, str(one.n), percent(before), percent(after), points(after - before)))
     return Table(("Group", "Items", "Before", "After", "Points"), tuple(rows))
+
+
+def levels_table(evidence: Evidence) -> Table:
+    """One row a level of the target, with the interval of its difference; no rows where it has none."""
+    plain = groups_table([one.total for one in evidence.target.by_level])
+    ends = [one.interval for one in evidence.target.by_level]
+    rows = tuple((*row, f"{points(low)} to {points(high)}") for row, (low, high) in zip(plain.rows, ends, strict=True))
+    return Table(("Level", *plain.head[1:], "95% interval"), rows)
 
 
 def labels_table(evidence: Evidence) -> Table:
@@ -273,7 +282,7 @@ def baseline_line(evidence: Evidence) -> str:
 
 
 def interval_rows(evidence: Evidence) -> list[IntervalRow]:
-    """Differences of all suites, guards with their bound and margin."""
+    """Differences of all suites and of the levels of each, with bound and margin where the contract has one."""
     bounds = {clause.name: clause.numbers.get("lower") for clause in evidence.verdict.clauses}
     rows = []
     for table in evidence.tables:
@@ -282,7 +291,16 @@ def interval_rows(evidence: Evidence) -> list[IntervalRow]:
         bound = bounds.get(f"guard_{name}_noninferior") if table.margin is not None else None
         margin = -table.margin if table.margin is not None else None
         rows.append(IntervalRow(f"{name} ({table.part})", low, table.difference, high, bound, margin))
+        rows += [_interval_row(one, evidence.verdict) for one in table.by_level]
     return rows
+
+
+def _interval_row(level: LevelCount, verdict: Verdict) -> IntervalRow:
+    """One level, with bound and margin where the contract holds it to one."""
+    held = next((one.numbers for one in verdict.clauses if one.name == "target_levels"), dict[str, float]())
+    (before, after), (low, high) = level.total.shares(), level.interval
+    bound, margin = held.get(f"lower_{level.total.name.replace(' ', '_')}"), held.get("margin")
+    return IntervalRow(level.total.name, low, after - before, high, bound, -margin if margin is not None else None)
 
 
 def evidence_rows(evidence: Evidence) -> tuple[tuple[str, str], ...]:

@@ -43,7 +43,7 @@ def duration(seconds: float) -> str:
 
 def usd(dollars: float) -> str:
     """A sum of money: in cents, and where it has less than ten of them to two figures (``$12.40``, ``$0.0031``)."""
-    return f"${dollars:,.2f}" if dollars >= 0.1 or not dollars else f"${Decimal(f'{dollars:.2g}'):f}"
+    return f"${dollars:,.2f}" if dollars >= 0.0995 or not dollars else f"${Decimal(f'{dollars:.2g}'):f}"
 
 
 def short(digest: str) -> str:

@@ -274,7 +274,7 @@ def test_a_contract_keeps_its_digest_when_it_says_nothing_new(made: World) -> No
     """Tables that are absent leave no trace; one that is there does."""
     from rsi.ids import digest
 
-    later = {"budget", "power", "noise", "correction", "order", "watch", "approval"}
+    later = {"budget", "power", "noise", "correction", "order", "levels", "watch", "approval"}
     plain = made.contract.model_dump(mode="json", exclude=later)
     assert made.contract.digest == digest(plain)
     assert saying(made, power={"effect": 0.1}).digest != made.contract.digest

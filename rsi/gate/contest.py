@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import monotonic
 
-from rsi.gate.bench import unspoken
+from rsi.gate.bench import Bench, unspoken
+from rsi.gate.kept import Kept
 from rsi.harness.hcp import Harness
 from rsi.ports import Dialogue, Engine, Progress, silent
 from rsi.prices import Prices
@@ -47,3 +49,8 @@ class Means:
     """What the engine's answers cost."""
     stopwatch: Callable[[], float] = monotonic
     """Seconds, for what answers take."""
+
+    def bench(self, kept: Path | None) -> Bench:
+        """The engine, asked each question once; `kept` is the file of replies that were given before a crash."""
+        replies = Kept(kept, self.engine.base) if kept else None
+        return Bench(self.engine, self.dialogue, kept=replies, stopwatch=self.stopwatch)

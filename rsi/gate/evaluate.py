@@ -15,7 +15,6 @@ from rsi.errors import ContractError
 from rsi.gate.bench import Bench
 from rsi.gate.contest import Contest, Means
 from rsi.gate.contract import Contract
-from rsi.gate.kept import Kept
 from rsi.gate.questions import Contender, Reply
 from rsi.gate.scorecard import Asked, Scorecard
 from rsi.gate.suites import Suite
@@ -58,12 +57,7 @@ def evaluate(
         TransientError: the engine was away for every single question, so that nothing was measured.
     """
     _fit(contract, suites, contest, means)
-    bench = Bench(
-        means.engine,
-        means.dialogue,
-        kept=Kept(kept, means.engine.base) if kept else None,
-        stopwatch=means.stopwatch,
-    )
+    bench = means.bench(kept)
     sides = [Contender(version, means.harness_of(version.harness)) for version in contest.versions]
     heard = {}
     for part in contract.parts:

@@ -18,7 +18,7 @@ from rsi.gate.gate import gate
 from rsi.gate.story import Story
 from rsi.harness import hcp
 from rsi.ids import Digest
-from rsi.ports import Dialogue
+from rsi.ports import Dialogue, Engine
 from rsi.records import Modes, Version
 from rsi.registry import champion, versions
 from rsi.registry.jobs import training
@@ -51,25 +51,14 @@ def judge(context: Context, candidate: Digest) -> Digest:
         )
     role = changed_role(before, after)
     contract = read(context.deployment.contract_of(role))
-    anchor = None
-    if contract.anchor:
-        named = contract.anchor
-        ledger = Ledger(home.ledger, world.clock)
-        anchor = versions.load(home, champion.genesis(ledger) if named == "genesis" else named)
-    engine = engine_with(context, [before, after, *([anchor] if anchor else [])])
+    contest = Contest(before, after, _anchor(context, contract.anchor) if contract.anchor else None)
+    engine = engine_with(context, contest.versions)
     looked = examples(context, before, after, engine)
     verdict = gate(
         home,
         contract.name,
-        Contest(before, after, anchor),
-        Means(
-            engine,
-            lambda name: hcp.load(home.harnesses, name),
-            cache(lambda: _dialogue(world.base().folder)),
-            with_judge(world.judge()),
-            world.progress,
-            context.deployment.answers_cost(),
-        ),
+        contest,
+        _means(context, engine),
         Books(home, world.clock, context.start.night),
         night=context.start.night,
         story=replace(
@@ -79,6 +68,25 @@ def judge(context: Context, candidate: Digest) -> Digest:
         ),
     )
     return verdict.digest
+
+
+def _anchor(context: Context, named: str) -> Version:
+    """The version that a contract names."""
+    home, ledger = context.home, Ledger(context.home.ledger, context.world.clock)
+    return versions.load(home, champion.genesis(ledger) if named == "genesis" else named)
+
+
+def _means(context: Context, engine: Engine) -> Means:
+    """What a night asks and judges with."""
+    home, world = context.home, context.world
+    return Means(
+        engine,
+        lambda name: hcp.load(home.harnesses, name),
+        cache(lambda: _dialogue(world.base().folder)),
+        with_judge(world.judge()),
+        world.progress,
+        context.deployment.answers_cost(),
+    )
 
 
 def _dialogue(base: Path) -> Dialogue:

@@ -162,7 +162,8 @@ def _groups(evidence: Evidence) -> str:
         "Where the target's items come from, and how answers ended",
         _table(groups_table((*target.by_source, *target.by_hardness)))
         + _table(outcomes_table(evidence.tables))
-        + (f'<p class="note">Dev side: {_in(dev_line(evidence.dev))}. {_gap(evidence)}</p>' if evidence.dev else "")
+        + (f'<p class="note">Dev side: {_in(dev_line(evidence.dev))}.</p>' if evidence.dev else "")
+        + (f'<p class="note">{_gap(evidence)}</p>' if evidence.gap and not evidence.gap.beyond else "")
         + '<p class="note">Empty answers and answers in a wrong format count as wrong. Errors and invalid '
         "items are missing evidence: with one of them the gate cannot tell.</p>",
     )

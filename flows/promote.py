@@ -97,7 +97,9 @@ def _request(place: Home, verdict: str) -> approval.Request:
 def show(text: str, verdict: str, turn: int) -> None:
     """The question on the run's page, once for each turn: the dialog of the form has little room for it."""
     create_markdown_artifact(text, key="question", description=f"verdict {short(verdict)}, question {turn}")
-    get_run_logger().info("A person is asked. Artifacts has the whole question; Resume opens the form.")
+    get_run_logger().info(
+        "A person is asked. Artifacts has the whole question; Resume (a button, or in the menu ⋮) opens the form."
+    )
 
 
 @task(cache_policy=INPUTS + RUN_ID, persist_result=True, result_serializer="json")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rsi.commands.say import Json, as_json, line, table
+from rsi.commands.say import Json, as_json, line, table, warn
 from rsi.errors import ContractError, RefusedError
 from rsi.record import Record
 from rsi.records import Pool
@@ -161,17 +161,17 @@ def _plain(counts: "Share | Paired") -> dict[str, object]:
 
 
 def _tasks(what: Tasks) -> "Sequence[WorldTask | Task]":
-    """The tasks, none of them the gate's.
+    """The tasks but those that are the gate's.
 
     Raises:
-        RefusedError: some are items of a suite.
+        RefusedError: all of them are items of a suite.
     """
     if what.environment is not None:
         from rsi.environments import kind
 
         made = kind(what.environment).tasks(what.count, what.seed, what.pool)
-        _not_held_out([one.task_id for one in made])
-        return made
+        asked = _not_held_out([one.task_id for one in made])
+        return [one for one in made if one.task_id in asked]
     from rsi.tasks.bfcl import halves, task_of
 
     found = halves(str(what.bfcl))
@@ -179,21 +179,26 @@ def _tasks(what: Tasks) -> "Sequence[WorldTask | Task]":
     if what.half not in parts:
         raise ContractError(f"--half {what.half!r} is none of {', '.join(parts)}")
     taken = parts[what.half][: what.count]
-    _not_held_out([one.item for one in taken])
-    return [task_of(one) for one in taken]
+    asked = _not_held_out([one.item for one in taken])
+    return [task_of(one) for one in taken if one.item in asked]
 
 
-def _not_held_out(ids: Sequence[str]) -> None:
-    """What the gate asks is counted by the gate: looked at beside it, it is spent."""
+def _not_held_out(ids: Sequence[str]) -> set[str]:
+    """Those that no suite has: what the gate asks is counted by the gate; looked at beside it, it is spent."""
     from rsi.tasks import heldout
 
     named = (one.name.split(":", 1) for one in heldout.read(fingerprints_dir(Home.find())).items)
     suites = {item: suite for suite, item in named}
-    if held := [one for one in ids if one in suites]:
+    held = [one for one in ids if one in suites]
+    whose = f"{len(held)} of {len(ids)} tasks are items of suite {', '.join(sorted({suites[one] for one in held}))}"
+    if held and len(held) == len(ids):
         raise RefusedError(
-            f"{len(held)} of {len(ids)} tasks are items of suite {suites[held[0]]}: `rsi gate` asks those, and keeps "
-            "account of it; measure others, by another --seed, --pool, --half or --bfcl"
+            f"{whose}: `rsi gate` asks those, and keeps account of it; measure others, by another --seed, --pool, "
+            "--half or --bfcl"
         )
+    if held:
+        warn(f"{whose}, which the gate asks, and are left out")
+    return {one for one in ids if one not in suites}
 
 
 def _outcomes(

@@ -35,13 +35,19 @@ class Pace:
         self._began: dict[str, _Began] = {}
 
     def left(self, what: str, done: int, total: int) -> float | None:
-        """Seconds that the rest takes at the mean speed since it was first asked; None where that is not known yet."""
+        """Seconds that the rest takes at the mean speed since it was first asked; None where that is not known yet.
+
+        Work that came to its end begins anew when it is told of again.
+        """
+        if done >= total:
+            self._began.pop(what, None)
+            return None
         now = self._clock()
         began = self._began.get(what)
         if began is None or done < began.done:
             began = self._began[what] = _Began(now, done)
         gone = done - began.done
-        return (now - began.at) / gone * (total - done) if gone and done < total else None
+        return (now - began.at) / gone * (total - done) if gone else None
 
 
 def told(what: str, done: int, total: int, note: str = "", left: float | None = None) -> str:

@@ -97,12 +97,13 @@ def write(home: Home, name: str, audited: Sequence[Point]) -> str:
 def _section(audited: Sequence[Point]) -> str:
     suite = audited[0].suite
     chart = shares_in_order(
-        list(map(_mark, audited)), f"Share right on the vault of {suite}, version by version"
+        list(map(mark, audited)), f"Share right on the vault of {suite}, version by version"
     )
     return f'<h2>{inert_html(suite)}</h2><figure><div class="plot">{chart}</div></figure>\n'
 
 
-def _mark(one: Point) -> ShareMark:
+def mark(one: Point) -> ShareMark:
+    """A version with its interval, for `rsi.report.charts.shares_in_order`."""
     name, (low, high) = short(one.version)[:8], wilson(one.right, one.items)
     hint = f"{name}: {one.right} of {one.items}, 95% interval {percent(low)} to {percent(high)}"
     return ShareMark(name, low, one.right / max(one.items, 1), high, hint)

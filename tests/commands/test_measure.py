@@ -7,7 +7,9 @@ import pytest
 
 from rsi import assets
 from rsi.registry import versions
-from rsi.settings import Deployment, Update, contracts_dir
+from rsi.settings import Deployment, Update, contracts_dir, fingerprints_dir
+from rsi.tasks import heldout
+from rsi.tasks.bfcl import halves
 from tests.commands.spoken import Terminal
 
 PULLED = next(one for one in assets.ASSETS if one.name == "bfcl-answers").folder.is_dir()
@@ -68,6 +70,22 @@ def test_items_of_the_gate_are_not_measured(rsi: Terminal) -> None:
 
     assert (held.code, held.out) == (1, "")
     assert "3 of 3 tasks are items of suite desk/v1: `rsi gate` asks those" in held.err
+
+
+@pytest.mark.skipif(not PULLED, reason="the asset bfcl-answers is not pulled: rsi assets pull")
+def test_tasks_that_a_suite_shares_are_left_out(rsi: Terminal) -> None:
+    """The others are measured, and how many are missing is said."""
+    name = next(rsi.home.versions.iterdir()).stem
+    bank = [one.item for one in halves("live_simple").bank]
+    routed = {one.name for one in heldout.read(fingerprints_dir(rsi.home)).items}
+    first = next(at for at, item in enumerate(bank, 1) if f"routing/v1:{item}" in routed)
+
+    found = rsi(
+        "measure", name[:12], "--bfcl", "live_simple", "--tasks", str(first), "--max-tokens", "1", "--json"
+    )
+
+    assert f"1 of {first} tasks are items of suite routing/v1, which the gate asks, and are left out" in found.err
+    assert orjson.loads(found.out)["versions"][name]["tasks"] == first - 1
 
 
 def test_what_is_measured_is_said_once(rsi: Terminal) -> None:

@@ -6,6 +6,7 @@ Flow, server, runner and browser are real; the candidate is scripted (`flow_made
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -123,3 +124,35 @@ def test_a_rejection_in_the_browser_leaves_the_champion(place: Place, visit: Vis
     assert [place.records().count(kind) for kind in ("approval", "promotion", "refusal")] == [1, 0, 1]
     assert place.verify()
     assert visit.elsewhere == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_an_approval_in_prefects_newer_pages(place: Place, visit: Visit, shots: Path) -> None:
+    """Those that its address opens by itself, where Resume stands in a menu; they ask only Prefect's own statistics."""
+    place.serve()
+    page, run = visit.page, place.ask()
+    page.goto(place.server.ui_url)
+    page.wait_for_url("**/v2/**")
+    page.goto(f"{place.server.ui_url}/v2/runs/flow-run/{run}")
+    page.get_by_role("button", name="Open menu").click()
+    page.get_by_role("menuitem", name="Resume").click()
+    form = page.get_by_role("dialog")
+    form.get_by_role("link", name="Full report").wait_for()
+    page.screenshot(path=shots / "approval-newer-form.png")
+    form.get_by_role("button", name="Select Decision").click()
+    page.get_by_role("option", name="approve").click()
+    for label, text in (
+        ("Your name", APPROVER),
+        ("Reason", "the numbers are good"),
+        ("Evidence", place.verdict.digest[:8]),
+    ):
+        form.get_by_label(label).fill(text)
+    page.screenshot(path=shots / "approval-newer-filled.png")
+    form.get_by_role("button", name="Resume").click()
+    place.until(run, "Promoted")
+
+    assert place.champion == place.verdict.candidate
+    assert [place.records().count(kind) for kind in ("approval", "promotion", "refusal")] == [1, 1, 0]
+    assert place.verify()
+    assert {urlsplit(one).hostname for one in visit.elsewhere} <= {"sr-client-cfg.amplitude.com"}

@@ -25,6 +25,18 @@ def test_time_left_follows_the_pace_since_the_first_report() -> None:
     assert pace.left("update", 15, 160) == 145.0
 
 
+def test_work_of_the_same_name_on_another_night_has_a_pace_of_its_own() -> None:
+    """What lies between two nights counts for neither, though both begin with the same report."""
+    now = [0.0]
+    pace = Pace(lambda: now[0])
+    for start in (0.0, 5000.0):
+        now[0] = start
+        assert pace.left("gate", 16, 48) is None
+        now[0] += 10.0
+        assert pace.left("gate", 32, 48) == 10.0
+        assert pace.left("gate", 48, 48) is None
+
+
 @pytest.mark.parametrize(
     "said",
     [

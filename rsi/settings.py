@@ -34,6 +34,7 @@ from rsi.errors import ContractError
 from rsi.expansion import Expand, Research
 from rsi.ids import Digest, digest
 from rsi.intake import Redaction, Splits, Traces
+from rsi.prices import Prices
 from rsi.store.files import write_whole
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -204,6 +205,8 @@ def gate_key(home: Home) -> Path:
     return Path(said).resolve() if said else home.heldout / "gate.key"
 
 
+_BESIDE = {"serve", "approvers", "redaction", "workers", "retention", "prices"}
+"""Settings that decide nothing of what a night does."""
 LOCAL = "local"
 """An engine in this process."""
 
@@ -344,6 +347,7 @@ class Deployment(_Section):
     night: NightRules = NightRules()
     workers: Workers = Workers()
     retention: Retention = Retention()
+    prices: Prices = Prices()
     serve: Serve = Serve()
 
     def contract_of(self, role: str | None) -> str:
@@ -355,10 +359,16 @@ class Deployment(_Section):
         usual = self.updates.get(role, self.update)
         return usual if begun else self.beginnings.get(role, usual)
 
+    def answers_cost(self) -> Prices:
+        """What answers of the engine cost: as it is said, or for a local engine what the machine that trains does."""
+        an_hour = self.update.budget.usd_an_hour
+        here = self.engine == LOCAL and not self.workers.pool
+        return Prices(usd_an_hour=an_hour) if here and an_hour and not self.prices.known else self.prices
+
     @property
     def digest(self) -> Digest:
         """SHA-256 of the settings that decide what a night does."""
-        return digest(self.model_dump(mode="json", exclude={"serve", "approvers", "redaction", "workers", "retention"}))
+        return digest(self.model_dump(mode="json", exclude=_BESIDE))
 
     @classmethod
     def read(cls, path: Path) -> "Deployment":

@@ -20,6 +20,7 @@ ORDER = (
     "algorithm",
     "intake",
     "expansion",
+    "prices",
     "ports",
     "store.files",
     "settings",

@@ -21,7 +21,7 @@ from rsi.ids import Night, night
 from rsi.ports import SystemClock
 from rsi.records import Judgement
 from rsi.report.progress import TerminalProgress
-from rsi.report.words import duration
+from rsi.report.words import duration, usd
 from rsi.settings import Deployment, Home
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold, holder
@@ -198,6 +198,8 @@ def _say(found: "Plan", home: Home, json: bool) -> None:
     each = ", ".join(f"{stage} {duration(seconds)}" for stage, seconds in found.seconds.items())
     whole = f"about {duration(found.whole_s)}: " if found.whole_s is not None else ""
     line(f"time: {whole}{each} (median of the last {found.nights_looked_at} nights)")
-    line(f"cost: {f'${found.usd:.2f} of training' if found.usd is not None else 'no price an hour is set'}")
+    parts = [(found.usd, "of training"), (found.gate_usd, "of the gate's answers")]
+    known = [f"{usd(dollars)} {what}" for dollars, what in parts if dollars is not None]
+    line(f"cost: {', '.join(known) or 'no price is set'}")
     if found.disk_bytes is not None:
         line(f"disk: about {found.disk_bytes / 1e6:.0f} MB, as the last night left")

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from statistics import median
 
+from rsi.gate.spent import took
 from rsi.ids import Night
 from rsi.night import STAGES, made
 from rsi.ports import SystemClock
+from rsi.prices import Prices
 from rsi.record import Record
 from rsi.records import LedgerRecord
 from rsi.registry import champion, versions
@@ -35,6 +37,9 @@ class Plan(Record):
     """Stage that is to run -> median seconds of it in those nights."""
     usd: float | None
     """Of training, at `update.budget.usd_an_hour`; null where that is 0 or no time is known."""
+    gate_usd: float | None
+    """Of the gate: its time where the engine is paid by the hour, else as many tokens as in the last of those nights;
+    null where no price or neither is known."""
     disk_bytes: int | None
     """What the last of those nights left in the home; null where that is not known."""
 
@@ -66,6 +71,7 @@ def plan(home: Home, deployment: Deployment, night: Night) -> Plan:
         nights_looked_at=min(max(map(len, spent.values()), default=0), LOOKED_AT),
         seconds=seconds,
         usd=an_hour * seconds["update"] / 3600 if an_hour and "update" in seconds else None,
+        gate_usd=_asking(home, ledger, deployment.answers_cost(), seconds.get("gate")),
         disk_bytes=_left(home, ledger),
     )
 
@@ -82,6 +88,18 @@ def _spent(records: Iterable[LedgerRecord]) -> Mapping[str, list[float]]:
             found.setdefault(one.stage, []).append((now - before[one.night]).total_seconds())
         before[one.night] = now
     return found
+
+
+def _asking(home: Home, ledger: Ledger, prices: Prices, seconds: float | None) -> float | None:
+    """What the answers of a gate cost that is still to run; None where nobody can tell."""
+    if prices.usd_an_hour is not None and seconds is not None:
+        return prices.of(seconds, None, None)
+    judged = ledger.last(lambda one: (one.kind, one.stage) == ("stage", "gate"))
+    if seconds is None or judged is None or judged.output is None:
+        return None
+    known = [one.usd(prices) for arms in took(home, judged.output).values() for one in arms]
+    # What the engine tells no tokens of, such as routes, has no price.
+    return sum(one for one in known if one is not None) if any(one is not None for one in known) else None
 
 
 def _left(home: Home, ledger: Ledger) -> int | None:

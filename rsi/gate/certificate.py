@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 
 from rsi.gate.clauses import Tail
+from rsi.gate.contest import Contest
 from rsi.gate.contract import Contract
 from rsi.gate.scorecard import Scorecard, paired
 from rsi.gate.suites import Suite
 from rsi.ids import digest
 from rsi.questions import Allowance, Certificate, Registration
-from rsi.records import Verdict, Version
+from rsi.records import Verdict
 from rsi.statistics.betting import log_capital
 from rsi.statistics.paired import mcnemar, sign_flip
 
@@ -16,9 +17,7 @@ from rsi.statistics.paired import mcnemar, sign_flip
 def register(
     contract: Contract,
     suites: Mapping[str, Suite],
-    champion: Version,
-    candidate: Version,
-    anchor: Version | None,
+    contest: Contest,
 ) -> Registration:
     """What is fixed before the first item is asked."""
     target = suites[contract.target.suite]
@@ -28,9 +27,9 @@ def register(
         target=target.digest,
         suites={name: suite.digest for name, suite in suites.items()},
         items=digest(sorted(item.item_id for item in target.items)),
-        champion=champion.digest,
-        candidate=candidate.digest,
-        anchor=anchor.digest if anchor else None,
+        champion=contest.champion.digest,
+        candidate=contest.candidate.digest,
+        anchor=contest.anchor.digest if contest.anchor else None,
         fresh={name: suite.drawn for name, suite in suites.items() if suite.drawn is not None},
     )
 

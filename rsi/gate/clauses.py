@@ -7,6 +7,7 @@ from typing import NamedTuple
 from rsi.gate.contract import Guard, Target
 from rsi.gate.scorecard import Assume, Paired, count, groups, hardness, paired
 from rsi.gate.suites import OWN
+from rsi.gate.terms import Levels
 from rsi.records import ItemResult, Judgement
 from rsi.report.evidence import Count
 from rsi.report.words import p_value, percent, points
@@ -160,7 +161,28 @@ def range_of(results: Results, guard: Guard, assume: Assume) -> Finding:
     return Finding(Judgement.PASS if inside else Judgement.CANNOT_TELL, text, numbers)
 
 
-def noninferiority(results: Results, guard: Guard, assume: Assume) -> Finding:
+def every_level(parts: Mapping[str, Results], bar: Levels, assume: Assume) -> Finding:
+    """Whether a loss of the margin or more is excluded on each level; one such loss fails, doubt on one cannot tell.
+
+    Numbers carry n, before, after, the lower bound and p of each.
+    """
+    if not parts:
+        return NOTHING
+    numbers: dict[str, float] = {"margin": bar.margin, "alpha": bar.alpha}
+    said, shown = set[Judgement](), []
+    for name, results in parts.items():
+        found = noninferiority(results, bar, assume)
+        seen = {key: found.numbers[key] for key in ("n", "before", "after", "lower", "p") if key in found.numbers}
+        numbers |= {f"{key}_{name.replace(' ', '_')}": value for key, value in seen.items()}
+        said.add(_unless_few(found.judgement, paired(results, assume), bar.min_items))
+        bound = f", at least {points(seen['lower'])}" if "lower" in seen else ""
+        shown.append(f"{name} {percent(seen['before'])} → {percent(seen['after'])} of {len(results)}{bound}")
+    judgement = next(one for one in (Judgement.FAIL, Judgement.CANNOT_TELL, Judgement.PASS) if one in said)
+    text = f"{'; '.join(shown)}; a loss of {percent(bar.margin)} must be excluded on each, with {bar.min_items} items"
+    return Finding(judgement, text, numbers)
+
+
+def noninferiority(results: Results, guard: Guard | Levels, assume: Assume) -> Finding:
     """Whether a loss of the margin or more is excluded. A loss that large fails; doubt cannot tell."""
     if not results:
         return NOTHING
@@ -185,7 +207,7 @@ def noninferiority(results: Results, guard: Guard, assume: Assume) -> Finding:
     return Finding(judgement, text, numbers)
 
 
-def _loss_test(seen: Paired, guard: Guard) -> NonInferiority | None:
+def _loss_test(seen: Paired, guard: Guard | Levels) -> NonInferiority | None:
     if not seen.clustered:
         return noninferior(seen.wins, seen.losses, seen.total.n, guard.margin, guard.alpha)
     if len(seen.sizes) < 2:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, ValidationError, model_validator
 
 from rsi.errors import ContractError
-from rsi.gate.terms import Budget, Correction, Level, Noise, Order, Power, Share, Watch
+from rsi.gate.terms import Budget, Correction, Level, Levels, Noise, Order, Power, Share, Watch
 from rsi.ids import Digest, digest
 from rsi.records import Record, Rule
 from rsi.settings import contracts_dir, said
@@ -84,6 +84,7 @@ class Contract(Record):
     power: Power | None = None
     noise: Noise | None = None
     order: Order | None = None
+    levels: Levels | None = None
     watch: Watch | None = None
     """What becomes of a version that goes wrong in service."""
     approval: Rule | None = None
@@ -107,7 +108,7 @@ class Contract(Record):
 
         A file keeps its digest when contracts learn to say more.
         """
-        added = ("correction", "budget", "power", "noise", "order", "watch", "approval")
+        added = ("correction", "budget", "power", "noise", "order", "levels", "watch", "approval")
         absent = {name for name in added if getattr(self, name) in (None, Correction.NONE)}
         return digest(self.model_dump(mode="json", exclude=absent))
 

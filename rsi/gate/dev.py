@@ -18,7 +18,7 @@ from rsi.store.files import write_whole
 
 
 class Rung(Record):
-    """What was told of one candidate."""
+    """What was seen of one candidate, and what was told."""
 
     candidate: str
     items: int
@@ -27,10 +27,19 @@ class Rung(Record):
     """Share of right answers, the best so far."""
     risen: bool
     """Whether this candidate's is a new best."""
+    failed: int = 0
+    """Requests that the champion got wrong; this and the next never leave."""
+    mended: int = 0
+    """Those of them that the candidate got right."""
+
+    @property
+    def score(self) -> DevScore:
+        """What may be told."""
+        return DevScore(self.items, self.step, self.best, self.risen)
 
 
 class Rungs(Record):
-    """What was told of all candidates of a role, in order."""
+    """All candidates of a role, in order."""
 
     rungs: tuple[Rung, ...] = Field(default=())
 
@@ -40,8 +49,8 @@ def place(home: Home, role: str) -> Path:
     return home.heldout / "ladder" / f"{safe_name(role)}.json"
 
 
-def told(home: Home, role: str, candidate: str, found: Sequence[Example]) -> DevScore | None:
-    """What may be said of a candidate's answers to requests of the dev side; nothing where there are none."""
+def told(home: Home, role: str, candidate: str, found: Sequence[Example]) -> Rung | None:
+    """What a candidate's answers to requests of the dev side came to; None where there are none."""
     if not found:
         return None
     path = place(home, role)
@@ -51,6 +60,15 @@ def told(home: Home, role: str, candidate: str, found: Sequence[Example]) -> Dev
         best = known[-1].best if known else None
         step, score = step_of(len(found)), sum(one.after == one.expected for one in found) / len(found)
         now = climb(best, score, step)
-        rung = Rung(candidate=candidate, items=len(found), step=step, best=now, risen=now != best)
+        failed = [one for one in found if one.before != one.expected]
+        rung = Rung(
+            candidate=candidate,
+            items=len(found),
+            step=step,
+            best=now,
+            risen=now != best,
+            failed=len(failed),
+            mended=sum(one.after == one.expected for one in failed),
+        )
         write_whole(path, Rungs(rungs=(*known, rung)).model_dump_json().encode())
-    return DevScore(rung.items, rung.step, rung.best, rung.risen)
+    return rung

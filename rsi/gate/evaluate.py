@@ -6,88 +6,87 @@ item keeps the very answer it is compared with. An engine that breaks on one ite
 night. Replies are kept until the verdict lies there, so that a gate that was killed asks the rest only.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from time import monotonic
+from typing import NamedTuple
 
 from rsi.errors import ContractError
-from rsi.gate.bench import Bench, unspoken
+from rsi.gate.bench import Bench
+from rsi.gate.contest import Contest, Means
 from rsi.gate.contract import Contract
-from rsi.gate.kept import Kept
 from rsi.gate.questions import Contender, Reply
 from rsi.gate.scorecard import Asked, Scorecard
 from rsi.gate.suites import Suite
-from rsi.harness.hcp import Harness
-from rsi.ports import Dialogue, Engine, Progress, silent
+from rsi.ports import Engine, Progress
 from rsi.records import ItemResult, Version
 from rsi.report.evidence import Arms, Took
-from rsi.verifiers import VERIFIERS, Verifiers, usable
+from rsi.verifiers import Verifiers, usable
 
 BATCH = 16
 """Items asked of one version before it is the other's turn."""
 
 
+class _Heard(NamedTuple):
+    """What came of one suite."""
+
+    results: list[ItemResult]
+    anchored: list[ItemResult]
+    """With the anchor in the champion's place; empty where it was not asked."""
+    took: Arms
+
+
 def evaluate(
     contract: Contract,
     suites: Mapping[str, Suite],
-    champion: Version,
-    candidate: Version,
-    engine: Engine,
-    harness_of: Callable[[str], Harness],
-    progress: Progress = silent,
-    anchor: Version | None = None,
-    batch: int = BATCH,
-    dialogue: Callable[[], Dialogue] = unspoken,
-    verifiers: Verifiers = VERIFIERS,
+    contest: Contest,
+    means: Means,
     kept: Path | None = None,
-    stopwatch: Callable[[], float] = monotonic,
+    batch: int = BATCH,
 ) -> Scorecard:
     """Results of every item of every suite of the contract, for both versions.
 
     Args:
         suites: suite name -> suite, as the contract pins them.
-        harness_of: the harness with a digest.
-        anchor: the fixed version that the guards are compared with as well, where the contract asks for one.
-        batch: items a turn.
-        dialogue: how the base writes a conversation that grows; asked for by suites that are played.
-        verifiers: the table, its judge bound to a model where a suite is judged by one.
         kept: file of replies that were given before a crash; by default nobody keeps them.
-        stopwatch: seconds, for what answers take.
+        batch: items a turn.
 
     Raises:
         ContractError: the engine runs another base or lacks an adapter, or anchor or judge are missing.
         IntegrityError: the engine says that something on disk is not what its name says.
         TransientError: the engine was away for every single question, so that nothing was measured.
     """
-    _fit(contract, suites, anchor, verifiers)
-    versions = [champion, candidate, *([anchor] if anchor else [])]
-    for version in versions:
-        _check(version, engine)
-    sides = [Contender(version, harness_of(version.harness)) for version in versions]
-    bench = Bench(
-        engine, dialogue, kept=Kept(kept, engine.base) if kept else None, stopwatch=stopwatch
-    )
-    took: dict[str, Arms] = {}
-    results: list[ItemResult] = []
-    against: list[ItemResult] = []
-    caps = {part.suite: part.max_tokens for part in contract.parts}
-    for name in contract.pins:
-        anchored = anchor is not None and anchor != champion and name != contract.target.suite
-        replies = _rounds(suites[name], sides if anchored else sides[:2], bench, caps[name], batch, progress)
-        results += _results(suites[name], sides[:2], replies[:2], verifiers)
-        took[name] = _took(replies[0]), _took(replies[1])
-        if anchored:
-            against += _results(suites[name], [sides[2], sides[1]], [replies[2], replies[1]], verifiers)
+    _fit(contract, suites, contest, means)
+    bench = means.bench(kept)
+    sides = [Contender(version, means.harness_of(version.harness)) for version in contest.versions]
+    heard = {}
+    for part in contract.parts:
+        # The target is won against the champion alone, and an anchor that is the champion answers the same.
+        there = sides[:2] if part is contract.target or contest.anchor == contest.champion else sides
+        replies = _in_turns(suites[part.suite], there, bench, part.max_tokens, batch, means.progress)
+        heard[part.suite] = _heard(suites[part.suite], there, replies, means.verifiers)
     bench.check()
     return Scorecard(
         contract_digest=contract.digest,
-        champion=champion.digest,
-        candidate=candidate.digest,
-        asked=tuple(_asked(suites[name]) for name in contract.pins),
-        results=tuple(results),
-        anchor=anchor.digest if anchor else None,
-        anchor_results=tuple(against),
-        took=took,
+        champion=contest.champion.digest,
+        candidate=contest.candidate.digest,
+        asked=tuple(_asked(suites[name]) for name in heard),
+        results=tuple(chain.from_iterable(one.results for one in heard.values())),
+        anchor=contest.anchor.digest if contest.anchor else None,
+        anchor_results=tuple(chain.from_iterable(one.anchored for one in heard.values())),
+        took={name: one.took for name, one in heard.items()},
+    )
+
+
+def _heard(
+    suite: Suite, sides: Sequence[Contender], replies: Sequence[Sequence[Reply]], verifiers: Verifiers
+) -> _Heard:
+    """Results of both versions, and of anchor and candidate where the anchor was asked."""
+    anchored = [_results(suite, sides[:0:-1], replies[:0:-1], verifiers)] if len(sides) > 2 else []
+    return _Heard(
+        _results(suite, sides[:2], replies[:2], verifiers),
+        [*chain.from_iterable(anchored)],
+        (_took(replies[0]), _took(replies[1])),
     )
 
 
@@ -100,17 +99,17 @@ def _asked(suite: Suite) -> Asked:
     return Asked(suite=suite.name, pin=suite.digest, hop=suite.about.hop, items=len(suite.items))
 
 
-def _fit(
-    contract: Contract, suites: Mapping[str, Suite], anchor: Version | None, verifiers: Verifiers
-) -> None:
+def _fit(contract: Contract, suites: Mapping[str, Suite], contest: Contest, means: Means) -> None:
     """Make sure that all is there that the contract asks for."""
-    if (anchor is None) != (contract.anchor is None):
-        raise ContractError(f"contract {contract.name} names anchor {contract.anchor}; found {anchor}")
+    if (contest.anchor is None) != (contract.anchor is None):
+        raise ContractError(f"contract {contract.name} names anchor {contract.anchor}; found {contest.anchor}")
     for name in contract.pins:
-        if suites[name].about.verifier not in usable(verifiers):
+        if suites[name].about.verifier not in usable(means.verifiers):
             raise ContractError(
                 f"suite {name} is judged by a model: name one in [judge] of the deployment file"
             )
+    for version in contest.versions:
+        _check(version, means.engine)
 
 
 def _check(version: Version, engine: Engine) -> None:
@@ -126,7 +125,7 @@ def _check(version: Version, engine: Engine) -> None:
         )
 
 
-def _rounds(
+def _in_turns(
     suite: Suite, sides: Sequence[Contender], bench: Bench, max_tokens: int, batch: int, progress: Progress
 ) -> list[list[Reply]]:
     """Replies by side, the sides taking turns."""

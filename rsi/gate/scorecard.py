@@ -1,7 +1,7 @@
 """Per-item results of one evaluation, and the counts made from them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -9,9 +9,10 @@ from typing import NamedTuple
 from pydantic import Field
 
 from rsi.gate.contract import Contract
+from rsi.gate.levels import by_level
 from rsi.gate.suites import Hop
 from rsi.records import ItemResult, Outcome, OutcomeKind, Record
-from rsi.report.evidence import Arms, Count, SuiteTable
+from rsi.report.evidence import Arms, Count, LevelCount, SuiteTable
 from rsi.statistics.clusters import clustered_difference
 from rsi.statistics.intervals import Interval, paired_difference
 
@@ -151,15 +152,28 @@ def outcomes(results: Iterable[ItemResult]) -> dict[str, dict[OutcomeKind, int]]
     return {version: {kind: ended[kind] for kind in OutcomeKind} for version, ended in ends.items()}
 
 
-def summary(scorecard: Scorecard, contract: Contract) -> tuple[SuiteTable, ...]:
-    """The scorecard in counts, suite by suite: all of it that may leave the gate."""
+def summary(
+    scorecard: Scorecard, contract: Contract, levels: Mapping[str, str] | None = None
+) -> tuple[SuiteTable, ...]:
+    """The scorecard in counts, suite by suite: all of it that may leave the gate.
+
+    Args:
+        levels: item -> its level, of items that have one.
+    """
     margins = {guard.suite: guard.margin for guard in contract.guards}
     return tuple(
         replace(
-            _table(asked, scorecard.of(asked.suite), margins.get(asked.suite)), took=scorecard.took.get(asked.suite)
+            _table(asked, scorecard.of(asked.suite), margins.get(asked.suite)),
+            took=scorecard.took.get(asked.suite),
+            by_level=_by_level(scorecard.of(asked.suite), levels or {}),
         )
         for asked in scorecard.asked
     )
+
+
+def _by_level(results: Iterable[ItemResult], levels: Mapping[str, str]) -> tuple[LevelCount, ...]:
+    parts = by_level(results, levels)
+    return tuple(LevelCount(count(name, part), paired(part).interval()) for name, part in parts.items())
 
 
 def _table(asked: Asked, results: tuple[ItemResult, ...], margin: float | None) -> SuiteTable:

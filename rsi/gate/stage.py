@@ -9,14 +9,16 @@ import orjson
 from rsi.context import Context
 from rsi.errors import RefusedError
 from rsi.gate.budget import Books
+from rsi.gate.contest import Contest, Means
 from rsi.gate.contract import read
 from rsi.gate.dev import told
 from rsi.gate.difference import changed_role
 from rsi.gate.examples import examples, worth_showing
-from rsi.gate.gate import Story, gate
+from rsi.gate.gate import gate
+from rsi.gate.story import Story
 from rsi.harness import hcp
 from rsi.ids import Digest
-from rsi.ports import Dialogue
+from rsi.ports import Dialogue, Engine
 from rsi.records import Modes, Version
 from rsi.registry import champion, versions
 from rsi.registry.jobs import training
@@ -49,33 +51,42 @@ def judge(context: Context, candidate: Digest) -> Digest:
         )
     role = changed_role(before, after)
     contract = read(context.deployment.contract_of(role))
-    anchor = None
-    if contract.anchor:
-        named = contract.anchor
-        ledger = Ledger(home.ledger, world.clock)
-        anchor = versions.load(home, champion.genesis(ledger) if named == "genesis" else named)
-    engine = engine_with(context, [before, after, *([anchor] if anchor else [])])
+    contest = Contest(before, after, _anchor(context, contract.anchor) if contract.anchor else None)
+    engine = engine_with(context, contest.versions)
     looked = examples(context, before, after, engine)
     verdict = gate(
         home,
         contract.name,
-        before,
-        after,
-        engine,
-        lambda name: hcp.load(home.harnesses, name),
+        contest,
+        _means(context, engine),
+        Books(home, world.clock, context.start.night),
         night=context.start.night,
         story=replace(
             _story(context, after),
             examples=worth_showing(looked),
             dev=told(home, role or hcp.load(home.harnesses, after.harness).router, candidate, looked),
         ),
-        anchor=anchor,
-        account=Books(home, world.clock, context.start.night),
-        progress=world.progress,
-        dialogue=cache(lambda: _dialogue(world.base().folder)),
-        verifiers=with_judge(world.judge()),
     )
     return verdict.digest
+
+
+def _anchor(context: Context, named: str) -> Version:
+    """The version that a contract names."""
+    home, ledger = context.home, Ledger(context.home.ledger, context.world.clock)
+    return versions.load(home, champion.genesis(ledger) if named == "genesis" else named)
+
+
+def _means(context: Context, engine: Engine) -> Means:
+    """What a night asks and judges with."""
+    home, world = context.home, context.world
+    return Means(
+        engine,
+        lambda name: hcp.load(home.harnesses, name),
+        cache(lambda: _dialogue(world.base().folder)),
+        with_judge(world.judge()),
+        world.progress,
+        context.deployment.answers_cost(),
+    )
 
 
 def _dialogue(base: Path) -> Dialogue:

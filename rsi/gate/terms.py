@@ -119,6 +119,17 @@ class Order(Record):
     """Items between two looks."""
 
 
+class Levels(Record):
+    """No level of a target that is played may be worse by the margin or more, however much the others gain."""
+
+    min_items: int = Field(ge=1)
+    """Fewer items of a level than this cannot tell."""
+    margin: float = Field(gt=0, lt=1)
+    """Loss of accuracy that is already too much, as a share of a level's items."""
+    alpha: Level = 0.05
+    """Level of the one-sided non-inferiority test, for each: all of them have to pass."""
+
+
 class Worse(StrEnum):
     """What happens when a version fails more than the one before it did."""
 

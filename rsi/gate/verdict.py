@@ -14,14 +14,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from rsi.errors import IntegrityError
-from rsi.gate.clauses import Finding, Tail, accuracy, gain, noninferiority, range_of
+from rsi.gate.clauses import Finding, Tail, accuracy, every_level, gain, noninferiority, range_of
 from rsi.gate.contract import Contract, Guard, Target
+from rsi.gate.levels import by_level, levels_of
 from rsi.gate.noise import floor
 from rsi.gate.order import finding, planned
 from rsi.gate.scorecard import MISSING, Assume, Scorecard
 from rsi.gate.suites import OWN
 from rsi.gate.terms import Correction
-from rsi.records import Clause, ItemResult, Judgement, OutcomeKind, Verdict
+from rsi.records import Clause, Item, ItemResult, Judgement, OutcomeKind, Verdict
 from rsi.report.words import p_value, plural
 from rsi.statistics.multiplicity import holm
 
@@ -36,7 +37,7 @@ def judge(
     alpha: float | None = None,
     before: Sequence[Clause] = (),
     itself: Results = (),
-    items: int = 0,
+    target: Sequence[Item] = (),
 ) -> Verdict:
     """The verdict on a candidate.
 
@@ -46,7 +47,7 @@ def judge(
         alpha: what the test of the gain may spend, by default the target's own level.
         before: what was known before anything was asked; where one of these does not hold, nothing else is judged.
         itself: the champion's answers beside its second ones, where the contract asks for them.
-        items: items that the target has, where they are asked in order and perhaps not all.
+        target: its items, where they are asked in order and perhaps not all, or held to a bar level by level.
 
     Raises:
         IntegrityError: the scorecard was made under another contract or from other suites.
@@ -59,7 +60,7 @@ def judge(
         )
     clauses = list(before)
     if whole(before) is Judgement.PASS or not before:
-        clauses += _measured(contract, scorecard, alpha or contract.target.alpha, itself, items)
+        clauses += _measured(contract, scorecard, alpha or contract.target.alpha, itself, target)
     return Verdict(
         night=night,
         champion=scorecard.champion,
@@ -76,12 +77,15 @@ def judge(
 
 
 def _measured(
-    contract: Contract, scorecard: Scorecard, alpha: float, itself: Results, items: int
+    contract: Contract, scorecard: Scorecard, alpha: float, itself: Results, items: Sequence[Item]
 ) -> list[Clause]:
     results = scorecard.of(contract.target.suite)
     target = contract.target.model_copy(update={"alpha": alpha})
     clauses = _target(target, results, labelled=scorecard.asked[0].hop == "route")
-    clauses.insert(1, _settled("target_gain", results, _gain(contract, target, results, items)))
+    clauses.insert(1, _settled("target_gain", results, _gain(contract, target, results, len(items))))
+    if (bar := contract.levels) is not None:
+        parts = by_level(results, levels_of(items))
+        clauses.append(_settled("target_levels", results, lambda assume: every_level(parts, bar, assume)))
     if (noise := contract.noise) is not None:
         clauses.append(
             _settled(

@@ -10,11 +10,12 @@ from rsi.questions import Certificate
 from rsi.records import Clause, Judgement
 from rsi.report.card import SIGN, inline, table
 from rsi.report.evidence import Count, Evidence, SuiteTable
-from rsi.report.telling import Table, dev_line, label_names, suite_name
+from rsi.report.telling import GAP, Table, dev_line, gap_line, label_names, suite_name
 from rsi.report.words import percent, plural, points, short
 
 MOST_LOSSES, MOST_MODES, MOST_EXAMPLES = 4, 4, 3
 """Lines that a screen has room for."""
+DOUBT = SIGN[Judgement.CANNOT_TELL]
 WORST_FIRST = (Judgement.FAIL, Judgement.CANNOT_TELL, Judgement.PASS)
 
 
@@ -24,6 +25,7 @@ def brief(evidence: Evidence, certificate: Certificate) -> str:
     parts = [
         f"### {SIGN[verdict.judgement]} {inline(_gain(evidence.target))}",
         _losses(evidence),
+        *(f"{DOUBT} **{GAP}:** {inline(gap_line(one))}" for one in (evidence.gap,) if one and one.beyond),
         _list(_guards(evidence)),
         *_examples(evidence),
         _list(_about(evidence, certificate)),
@@ -49,7 +51,8 @@ def _losses(evidence: Evidence) -> str:
     names = label_names(evidence)
     groups = [
         *((names.get(one.name, one.name), one) for one in evidence.target.by_label),
-        *((f"{one.name} items", one) for one in evidence.target.by_hardness),
+        *((one.total.name, one.total) for one in evidence.target.by_level),
+        *((f"{one.name} items", one) for one in (() if evidence.target.by_level else evidence.target.by_hardness)),
         *((f"{suite_name(one.suite)} (guard)", one.total) for one in evidence.tables[1:]),
     ]
     worse = sorted(((_change(one), name, one) for name, one in groups if _change(one) < 0), key=lambda it: it[:2])
@@ -112,6 +115,7 @@ def _about(evidence: Evidence, certificate: Certificate) -> list[tuple[str, str]
     if evidence.expected_fixed:
         rows.append(("Modes expected fixed", _modes(evidence)))
     rows += [("Dev side", dev_line(one)) for one in (evidence.dev,) if one]
+    rows += [(GAP, gap_line(one)) for one in (evidence.gap,) if one and not one.beyond]
     rows += [("What an answer takes", one) for one in (evidence.spent,) if one]
     return [*rows, ("Budget left", _left(certificate))]
 

@@ -3,18 +3,22 @@
 from rsi.records import Judgement
 from rsi.report.evidence import Evidence
 from rsi.report.telling import (
+    GAP,
     Table,
     bank_lines,
     baseline_line,
     clause_title,
     dev_line,
     evidence_rows,
+    gap_line,
     groups_table,
     headline,
     labels_table,
+    levels_table,
     meaning,
     modes_table,
     outcomes_table,
+    price_line,
     suites_table,
     tickets_table,
     took_table,
@@ -42,14 +46,20 @@ def card(evidence: Evidence) -> str:
     ]
     if target.by_label:
         parts += ["## By label", table(labels_table(evidence))]
+    if target.by_level:
+        parts += ["## By level", table(levels_table(evidence))]
     parts += ["## By source and hardness", table(groups_table((*target.by_source, *target.by_hardness)))]
     if evidence.baseline:
         parts.append(inline(baseline_line(evidence)))
     if evidence.dev:
         parts.append(f"Dev side: {inline(dev_line(evidence.dev))}.")
+    if evidence.gap:
+        sign = f"{SIGN[Judgement.CANNOT_TELL]} " if evidence.gap.beyond else ""
+        parts.append(f"{sign}{GAP}: {inline(gap_line(evidence.gap))}.")
     parts += ["## How answers ended", table(outcomes_table(evidence.tables))]
     if took_table(evidence).rows:
         parts += ["## Cost and latency", table(took_table(evidence))]
+        parts += [inline(line) for line in (price_line(evidence.prices),) if line]
     if evidence.expected_fixed:
         parts += ["## Failure modes expected fixed", table(modes_table(evidence))]
     if evidence.tickets:

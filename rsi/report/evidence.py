@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from rsi.prices import Prices
 from rsi.record import Record
 from rsi.records import BankManifest, FailureMode, Modes, OutcomeKind, Ticket, Verdict
 from rsi.statistics.intervals import Interval
@@ -64,6 +65,17 @@ class DevScore(NamedTuple):
     """Whether this candidate beat the best before it by a step; of one that did not, nothing is told."""
 
 
+class Gap(NamedTuple):
+    """Dev against gate, of failures of the champion that the candidate mends."""
+
+    beyond: bool
+    """Whether it mends more of them on dev than at the gate, and by more than chance explains."""
+    mended: int
+    """At the gate."""
+    failed: int
+    """So many were there."""
+
+
 class Took(Record):
     """What answers of one version took."""
 
@@ -74,6 +86,10 @@ class Took(Record):
     """Tokens; null where the engine does not tell those of every answer."""
     written: int | None
     """The same."""
+
+    def usd(self, prices: Prices) -> float | None:
+        """What they cost in US dollars; None where price or tokens are not known."""
+        return prices.of(self.seconds, self.read, self.written)
 
     @classmethod
     def together(cls, parts: Sequence["Took"]) -> "Took":
@@ -93,6 +109,14 @@ def _sum(told: Sequence[int | None]) -> int | None:
 
 Arms = tuple[Took, Took]
 """Champion and candidate."""
+
+
+class LevelCount(NamedTuple):
+    """One level of a suite that is played."""
+
+    total: Count
+    interval: Interval
+    """95%, of the difference of accuracies, candidate minus champion."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +143,8 @@ class SuiteTable:
     """champion and candidate -> how many answers ended in each way."""
     took: Arms | None = None
     """What their answers took; null where nobody measured."""
+    by_level: tuple[LevelCount, ...] = ()
+    """Empty where items have no level."""
 
     @property
     def difference(self) -> float:
@@ -145,8 +171,11 @@ class Evidence:
     examples: tuple[Example, ...] = ()
     """Losses first."""
     dev: DevScore | None = None
+    gap: Gap | None = None
     spent: str = ""
     """What an answer takes, before and after, in words; empty where nobody measured."""
+    prices: Prices = field(default_factory=Prices)
+    """What answers cost."""
 
     @property
     def target(self) -> SuiteTable:

@@ -7,6 +7,7 @@ from rsi.report.charts import grouped_bars, interval_plot, line_chart
 from rsi.report.evidence import Evidence
 from rsi.report.style import STYLE
 from rsi.report.telling import (
+    GAP,
     Course,
     Table,
     bank_lines,
@@ -15,14 +16,17 @@ from rsi.report.telling import (
     courses,
     dev_line,
     evidence_rows,
+    gap_line,
     groups_table,
     headline,
     interval_rows,
     label_names,
     labels_table,
+    levels_table,
     meaning,
     modes_table,
     outcomes_table,
+    price_line,
     run_lines,
     suite_name,
     suites_table,
@@ -45,6 +49,7 @@ def page(evidence: Evidence) -> str:
         _modes(evidence),
         _tickets(evidence),
         _labels(evidence),
+        _levels(evidence),
         _intervals(evidence),
         _section("Clauses of the contract", _clauses(verdict.clauses)),
         _section("Suites in numbers", _table(suites_table(evidence))),
@@ -71,8 +76,14 @@ def _head(evidence: Evidence) -> str:
         f'<header><div class="kicker">{_badge(verdict.judgement)}<span>Gate report</span>'
         f"<span>night {_in(verdict.night)}</span><span>{_in(changed)}</span>"
         f"<span>contract {_in(verdict.contract)}</span></div>"
-        f'<h1>{_in(headline(evidence))}</h1><p class="lead">{_in(meaning(verdict))}</p></header>'
+        f'<h1>{_in(headline(evidence))}</h1><p class="lead">{_in(meaning(verdict))}</p>'
+        + (f'<p class="lead">{_gap(evidence)}</p>' if evidence.gap and evidence.gap.beyond else "")
+        + "</header>"
     )
+
+
+def _gap(evidence: Evidence) -> str:
+    return f"{GAP}: {_in(gap_line(evidence.gap))}." if evidence.gap else ""
 
 
 def _tiles(evidence: Evidence) -> str:
@@ -121,6 +132,10 @@ def _labels(evidence: Evidence) -> str:
     return _section("Right answers by label", _figure(chart, keys) + _table(labels_table(evidence)) + said)
 
 
+def _levels(evidence: Evidence) -> str:
+    return _section("Right answers by level", _table(levels_table(evidence))) if evidence.target.by_level else ""
+
+
 def _intervals(evidence: Evidence) -> str:
     keys = [("mean", "95% interval of the difference")]
     if len(evidence.tables) > 1:
@@ -148,6 +163,7 @@ def _groups(evidence: Evidence) -> str:
         _table(groups_table((*target.by_source, *target.by_hardness)))
         + _table(outcomes_table(evidence.tables))
         + (f'<p class="note">Dev side: {_in(dev_line(evidence.dev))}.</p>' if evidence.dev else "")
+        + (f'<p class="note">{_gap(evidence)}</p>' if evidence.gap and not evidence.gap.beyond else "")
         + '<p class="note">Empty answers and answers in a wrong format count as wrong. Errors and invalid '
         "items are missing evidence: with one of them the gate cannot tell.</p>",
     )
@@ -159,7 +175,7 @@ def _took(evidence: Evidence) -> str:
         return ""
     said = (
         '<p class="note">Time of the engine, which asks both versions in turns; an answer that both give from the same '
-        "adapter to the same prompt is asked once and counts for each.</p>"
+        f"adapter to the same prompt is asked once and counts for each. {_in(price_line(evidence.prices))}</p>"
     )
     return _section("Cost and latency", _table(found) + said)
 

@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rsi.prices import Prices
 from rsi.records import Judgement, OutcomeKind, Verdict
 from rsi.report.charts import IntervalRow
-from rsi.report.evidence import Count, DevScore, Evidence, SuiteTable, Took
-from rsi.report.words import duration, percent, plural, points, short
+from rsi.report.evidence import Count, DevScore, Evidence, Gap, LevelCount, SuiteTable, Took
+from rsi.report.words import duration, percent, plural, points, short, usd
 
 MOST_TICKETS = 20
+GAP = "Dev against gate"
+"""What the comparison of both is called everywhere."""
 _GROUPS = {"own": "written for this project"}
 _CLAUSES = {
     "size": "enough items",
@@ -18,6 +21,7 @@ _CLAUSES = {
     "accuracy": "accuracy",
     "labels": "every label",
     "hard": "hard requests of our own",
+    "levels": "every level",
     "range": "a loss would show",
     "noninferior": "not worse",
     "anchor": "not worse than the anchor",
@@ -120,6 +124,14 @@ def groups_table(counts: Sequence[Count], names: dict[str, str] | None = None) -
     return Table(("Group", "Items", "Before", "After", "Points"), tuple(rows))
 
 
+def levels_table(evidence: Evidence) -> Table:
+    """One row a level of the target, with the interval of its difference; no rows where it has none."""
+    plain = groups_table([one.total for one in evidence.target.by_level])
+    ends = [one.interval for one in evidence.target.by_level]
+    rows = tuple((*row, f"{points(low)} to {points(high)}") for row, (low, high) in zip(plain.rows, ends, strict=True))
+    return Table(("Level", *plain.head[1:], "95% interval"), rows)
+
+
 def labels_table(evidence: Evidence) -> Table:
     """One row a label of the target, with the baseline beside it."""
     plain = groups_table(evidence.target.by_label, label_names(evidence))
@@ -169,23 +181,45 @@ def dev_line(dev: DevScore) -> str:
     )
 
 
+def gap_line(gap: Gap) -> str:
+    """Whether dev and gate say the same of a candidate, and what it means where they do not."""
+    at_gate = f"at the gate the candidate mends {gap.mended} of {plural(gap.failed, 'failure')} of the champion"
+    if not gap.beyond:
+        return f"{at_gate}, on dev no more than chance explains"
+    return (
+        f"{at_gate}, on dev far more than chance explains (95%): it knows dev by heart, was chosen by it, or dev asks "
+        "other things than the gate; what counts is the gain at the gate"
+    )
+
+
 def took_table(evidence: Evidence) -> Table:
-    """Time and tokens of both versions, in all; no rows where nobody measured."""
+    """Time, tokens and money of both versions, in all; no rows where nobody measured, no money without a price."""
     arms = [(suite_name(one.suite), *one.took) for one in evidence.tables if one.took and one.took[0].answers]
     if len(arms) > 1:
         befores, afters = [one for _, one, _ in arms], [one for _, _, one in arms]
         arms.append(("together", Took.together(befores), Took.together(afters)))
     rows = [
-        (name, what, f"{old:,.{places}f}", f"{new:,.{places}f}", change(old, new))
+        (name, what, say(old), say(new), change(old, new))
         for name, before, after in arms
-        for what, places, old, new in (
-            ("seconds", 1, before.seconds, after.seconds),
-            ("tokens read", 0, before.read, after.read),
-            ("tokens written", 0, before.written, after.written),
+        for what, say, old, new in (
+            ("seconds", "{:,.1f}".format, before.seconds, after.seconds),
+            ("tokens read", "{:,.0f}".format, before.read, after.read),
+            ("tokens written", "{:,.0f}".format, before.written, after.written),
+            ("US dollars", usd, before.usd(evidence.prices), after.usd(evidence.prices)),
         )
         if old is not None and new is not None
     ]
     return Table(("Suite", "Of all answers", "Champion", "Candidate", "Change"), tuple(rows), numbers=2)
+
+
+def price_line(prices: Prices) -> str:
+    """By which price the money is told; "" where none is known."""
+    if not prices.known:
+        return ""
+    if prices.usd_an_hour is not None:
+        return f"Money at {usd(prices.usd_an_hour)} an hour of the engine."
+    read, written = prices.usd_a_million_read or 0.0, prices.usd_a_million_written or 0.0
+    return f"Money at {usd(read)} a million tokens read and {usd(written)} a million written."
 
 
 def change(before: float, after: float) -> str:
@@ -248,7 +282,7 @@ def baseline_line(evidence: Evidence) -> str:
 
 
 def interval_rows(evidence: Evidence) -> list[IntervalRow]:
-    """Differences of all suites, guards with their bound and margin."""
+    """Differences of all suites and of the levels of each, with bound and margin where the contract has one."""
     bounds = {clause.name: clause.numbers.get("lower") for clause in evidence.verdict.clauses}
     rows = []
     for table in evidence.tables:
@@ -257,7 +291,16 @@ def interval_rows(evidence: Evidence) -> list[IntervalRow]:
         bound = bounds.get(f"guard_{name}_noninferior") if table.margin is not None else None
         margin = -table.margin if table.margin is not None else None
         rows.append(IntervalRow(f"{name} ({table.part})", low, table.difference, high, bound, margin))
+        rows += [_interval_row(one, evidence.verdict) for one in table.by_level]
     return rows
+
+
+def _interval_row(level: LevelCount, verdict: Verdict) -> IntervalRow:
+    """One level, with bound and margin where the contract holds it to one."""
+    held = next((one.numbers for one in verdict.clauses if one.name == "target_levels"), dict[str, float]())
+    (before, after), (low, high) = level.total.shares(), level.interval
+    bound, margin = held.get(f"lower_{level.total.name.replace(' ', '_')}"), held.get("margin")
+    return IntervalRow(level.total.name, low, after - before, high, bound, -margin if margin is not None else None)
 
 
 def evidence_rows(evidence: Evidence) -> tuple[tuple[str, str], ...]:

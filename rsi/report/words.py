@@ -3,6 +3,7 @@
 import html
 import re
 import unicodedata
+from decimal import Decimal
 from string import punctuation
 
 LIMIT = 300
@@ -38,6 +39,11 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def usd(dollars: float) -> str:
+    """A sum of money: in cents, and where it has less than ten of them to two figures (``$12.40``, ``$0.0031``)."""
+    return f"${dollars:,.2f}" if dollars >= 0.0995 or not dollars else f"${Decimal(f'{dollars:.2g}'):f}"
 
 
 def short(digest: str) -> str:

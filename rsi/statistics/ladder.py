@@ -36,10 +36,10 @@ def excess(items: int, queries: int, step: float, doubt: float) -> float:
     """How far the told score may lie above what its candidate is worth, but for a chance of `doubt`.
 
     Whoever asks, and however each query is chosen by what was told before: the told score moves at most M = 1 / step
-    times, each time up to another of M + 1 values, so that there are N = Σ_i C(queries, i) C(M + 1, i) pasts and
-    queries · N candidates. Hoeffding's bound over all of them is sqrt(ln(queries N / doubt) / (2 items)); rounding adds
-    half a step.
+    times, each time up to another of M + 1 values and with one bit beside it (`rsi.gate.gap`), so that there are
+    N = Σ_i C(queries, i) C(M + 1, i) 2^i pasts and queries · N candidates. Hoeffding's bound over all of them is
+    sqrt(ln(queries N / doubt) / (2 items)); rounding adds half a step.
     """
     most = ceil(1 / step)
-    pasts = sum(comb(queries, moves) * comb(most + 1, moves) for moves in range(min(most, queries) + 1))
+    pasts = sum(comb(queries, moves) * comb(most + 1, moves) * 2**moves for moves in range(min(most, queries) + 1))
     return sqrt((log(queries) + log(pasts) - log(doubt)) / (2 * items)) + step / 2

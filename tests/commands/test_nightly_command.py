@@ -11,6 +11,9 @@ import pytest
 
 from rsi.commands import nightly
 from rsi.errors import ContractError
+from rsi.gate.spent import keep
+from rsi.prices import Prices
+from rsi.report.evidence import Took
 from rsi.settings import Deployment, Home
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold
@@ -59,10 +62,31 @@ def test_a_dry_run_says_what_the_nights_before_took(terminal: Terminal, ready: H
         "time: about 4 min: discover 10 s, expand 20 s, update 3 min, gate 40 s (median of the last 3 nights)"
         in said
     )
-    assert "cost: $2.00" in said
+    assert found["gate_usd"] == pytest.approx(0.4), "a local engine answers on the machine that trains"
+    assert "cost: $2.00 of training, $0.40 of the gate's answers" in said
     assert "disk: about 12 MB" in said
     assert ready.ledger.read_bytes() == before
     assert not ready.store.exists()
+
+
+def test_an_engine_that_is_paid_by_token_costs_what_the_last_gate_took(
+    terminal: Terminal, ready: Home, monkeypatch
+) -> None:
+    """Tokens of both versions on the suites that the engine tells them of; training has no price here."""
+    monkeypatch.setattr("rsi.commands.plan._left", lambda home, ledger: None)
+    prices = Prices(usd_a_million_read=10.0, usd_a_million_written=40.0)
+    Deployment.read(ready.deployment_file).model_copy(update={"prices": prices}).write(ready.deployment_file)
+    nights(ready, 100)
+    folder = ready.verdicts / "0gate"
+    folder.mkdir(parents=True)
+    told = Took(answers=9, seconds=1.0, read=20_000, written=5_000)
+    silent = told.model_copy(update={"read": None, "written": None})
+    keep(folder, {"easy/v1": (told, told), "routing/v1": (silent, silent)})
+
+    found = orjson.loads(terminal.ok("nightly", "--dry-run", "--json"))
+
+    assert (found["usd"], found["gate_usd"]) == (None, pytest.approx(0.8))
+    assert "cost: $0.80 of the gate's answers" in terminal.ok("nightly", "--dry-run")
 
 
 def test_before_a_first_night_nothing_is_made_up(terminal: Terminal, ready: Home) -> None:

@@ -5,6 +5,8 @@ from math import log
 from pathlib import Path
 
 from rsi.assets import base_folder
+from rsi.gate.budget import Unrecorded
+from rsi.gate.contest import Contest, Means
 from rsi.gate.gate import gate
 from rsi.harness import hcp
 from rsi.ports import Generation, Prompt, SystemClock
@@ -93,10 +95,9 @@ def with_request(root: Path, base: Path, contracts: Path, night: str = "2026-01-
     verdict = gate(
         home,
         "made/v1",
-        before,
-        after,
-        PromptedEngine(before.base),
-        lambda name: hcp.load(home.harnesses, name),
+        Contest(before, after),
+        Means(PromptedEngine(before.base), lambda name: hcp.load(home.harnesses, name)),
+        Unrecorded(),
         night=night,
         contracts=contracts,
     )

@@ -6,6 +6,7 @@ import pytest
 
 from rsi.errors import ContractError, RefusedError
 from rsi.gate.budget import Books, allowance
+from rsi.gate.contest import Contest, Means
 from rsi.gate.gate import gate
 from rsi.questions import Ask, Bounds, Certificate, Registration
 from rsi.records import Judgement, LedgerRecord, Verdict, Version
@@ -59,12 +60,10 @@ def ask(made: World, home: Path, number: int, routes: Say | None = OLD_ROUTES) -
     return gate(
         Home(home),
         "made/v1",
-        CHAMPION,
-        new,
-        engine,
-        harness_of,
+        Contest(CHAMPION, new),
+        Means(engine, harness_of),
+        books,
         night=books.night,
-        account=books,
         contracts=made.root,
     )
 

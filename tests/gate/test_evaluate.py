@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from rsi.errors import ContractError, IntegrityError, TransientError
+from rsi.gate.contest import Contest, Means
 from rsi.gate.evaluate import evaluate
 from rsi.gate.scorecard import Scorecard
 from rsi.records import OutcomeKind, Version
@@ -26,7 +27,10 @@ def test_both_versions_answer_the_same_items(tmp_path: Path) -> None:
     """Every item once, in order, with the role as the answer of a route and the text of an answer."""
     made = world(tmp_path, per_label=3, easy=4)
     card = evaluate(
-        made.contract, made.suites, CHAMPION, CANDIDATE, engine(routes_right(1), answers_right(5)), harness_of
+        made.contract,
+        made.suites,
+        Contest(CHAMPION, CANDIDATE),
+        Means(engine(routes_right(1), answers_right(5)), harness_of),
     )
     routed, easy = card.of("routing/v1"), card.of("easy/v1")
 
@@ -47,11 +51,12 @@ def test_versions_take_turns_batch_by_batch(tmp_path: Path) -> None:
     evaluate(
         made.contract,
         made.suites,
-        CHAMPION,
-        CANDIDATE,
-        scripted,
-        harness_of,
-        lambda what, done, total, note="": seen.append((what, done, total, note)),
+        Contest(CHAMPION, CANDIDATE),
+        Means(
+            scripted,
+            harness_of,
+            progress=lambda what, done, total, note="": seen.append((what, done, total, note)),
+        ),
         batch=8,
     )
     turns = [adapter for adapter, _ in scripted.asked]
@@ -69,7 +74,7 @@ def test_a_harness_that_touches_one_hop_is_asked_for_that_hop_only(tmp_path: Pat
     made = world(tmp_path, per_label=2, easy=6)
     scripted = engine(routes_right(1), answers_right(5))
     version = Version(base=BASE, adapters=CHAMPION.adapters, harness=OTHER.digest, parent=CHAMPION.digest)
-    card = evaluate(made.contract, made.suites, CHAMPION, version, scripted, harness_of)
+    card = evaluate(made.contract, made.suites, Contest(CHAMPION, version), Means(scripted, harness_of))
 
     assert len(scripted.asked) == 2 * 8 + 6
     assert all(r.champion_answer == r.candidate_answer for r in card.of("easy/v1"))
@@ -81,7 +86,7 @@ def test_an_adapter_of_another_role_changes_nothing_that_is_asked(tmp_path: Path
     scripted = engine(routes_right(1), answers_right(5))
     adapters = {**CHAMPION.adapters, "L2": "L0-new"}
     version = Version(base=BASE, adapters=adapters, harness=HARNESS.digest, parent=CHAMPION.digest)
-    evaluate(made.contract, made.suites, CHAMPION, version, scripted, harness_of)
+    evaluate(made.contract, made.suites, Contest(CHAMPION, version), Means(scripted, harness_of))
 
     assert len(scripted.asked) == len(set(scripted.asked)) == 8 + 6
 
@@ -91,7 +96,7 @@ def test_the_bare_base_and_a_tie(tmp_path: Path) -> None:
     made = world(tmp_path, per_label=2, easy=2)
     scripted = engine(lambda text: "tie", answers_right(5))
     bare = Version(base=BASE, adapters={}, harness=HARNESS.digest, parent=None)
-    card = evaluate(made.contract, made.suites, bare, CANDIDATE, scripted, harness_of)
+    card = evaluate(made.contract, made.suites, Contest(bare, CANDIDATE), Means(scripted, harness_of))
 
     assert {adapter for adapter, _ in scripted.asked} == {None, "L0-new"}
     assert {r.candidate_answer for r in card.of("routing/v1")} == {LABELS["chat"]}
@@ -107,11 +112,8 @@ def test_an_item_that_breaks_the_engine_costs_that_item(tmp_path: Path) -> None:
     card = evaluate(
         made.contract,
         made.suites,
-        CHAMPION,
-        CANDIDATE,
-        scripted,
-        harness_of,
-        lambda what, done, total, note="": notes.append(note),
+        Contest(CHAMPION, CANDIDATE),
+        Means(scripted, harness_of, progress=lambda what, done, total, note="": notes.append(note)),
     )
     kinds = [r.candidate.kind for r in card.of("easy/v1")]
 
@@ -132,7 +134,7 @@ def test_scores_that_are_no_numbers_are_errors(tmp_path: Path) -> None:
             for row in plain(prompts, choices, adapter)
         ]
     )
-    card = evaluate(made.contract, made.suites, CHAMPION, CANDIDATE, scripted, harness_of)
+    card = evaluate(made.contract, made.suites, Contest(CHAMPION, CANDIDATE), Means(scripted, harness_of))
 
     assert {r.candidate.kind for r in card.of("routing/v1")} == {OutcomeKind.ERROR}
     assert {r.champion.kind for r in card.of("routing/v1")} == {OutcomeKind.SCORED}
@@ -144,9 +146,9 @@ def test_an_engine_that_was_away_all_the_time_may_be_tried_again(tmp_path: Path)
     scripted = engine(routes_right(1), answers_right(5))
     scripted.fail = lambda adapter, text: TransientError("connection refused")
     with pytest.raises(TransientError, match="none of 12 questions: connection refused"):
-        evaluate(made.contract, made.suites, CHAMPION, CANDIDATE, scripted, harness_of)
+        evaluate(made.contract, made.suites, Contest(CHAMPION, CANDIDATE), Means(scripted, harness_of))
     scripted.fail = lambda adapter, text: TransientError("connection refused") if number(text) else None
-    card = evaluate(made.contract, made.suites, CHAMPION, CANDIDATE, scripted, harness_of)
+    card = evaluate(made.contract, made.suites, Contest(CHAMPION, CANDIDATE), Means(scripted, harness_of))
 
     assert [r.champion.kind for r in card.of("easy/v1")] == [OutcomeKind.SCORED, OutcomeKind.ERROR]
 
@@ -157,7 +159,7 @@ def test_a_broken_file_stops_the_evaluation(tmp_path: Path) -> None:
     scripted = engine(routes_right(1), answers_right(5))
     scripted.fail = lambda adapter, text: IntegrityError("adapter L0-new is not what its name says")
     with pytest.raises(IntegrityError, match="L0-new"):
-        evaluate(made.contract, made.suites, CHAMPION, CANDIDATE, scripted, harness_of)
+        evaluate(made.contract, made.suites, Contest(CHAMPION, CANDIDATE), Means(scripted, harness_of))
 
 
 def test_what_the_engine_lacks_is_said_before_anything_is_asked(tmp_path: Path) -> None:
@@ -168,9 +170,11 @@ def test_what_the_engine_lacks_is_said_before_anything_is_asked(tmp_path: Path) 
     absent = Version(base=BASE, adapters={"L0": "L0-none"}, harness=HARNESS.digest, parent=None)
     for version, says in ((foreign, "base cccccccccccc"), (absent, "L0-none.*not loaded")):
         with pytest.raises(ContractError, match=says):
-            evaluate(made.contract, made.suites, CHAMPION, version, scripted, harness_of)
+            evaluate(made.contract, made.suites, Contest(CHAMPION, version), Means(scripted, harness_of))
     with pytest.raises(ContractError, match="anchor genesis"):
-        evaluate(anchored.contract, anchored.suites, CHAMPION, CANDIDATE, scripted, harness_of)
+        evaluate(
+            anchored.contract, anchored.suites, Contest(CHAMPION, CANDIDATE), Means(scripted, harness_of)
+        )
 
     assert scripted.asked == []
 
@@ -180,8 +184,12 @@ def test_the_anchor_is_asked_the_guards_only(tmp_path: Path) -> None:
     made = world(tmp_path, per_label=2, easy=5, anchor="genesis")
     scripted = engine(routes_right(1), answers_right(5))
     bare = Version(base=BASE, adapters={}, harness=HARNESS.digest, parent=None)
-    card = evaluate(made.contract, made.suites, CHAMPION, CANDIDATE, scripted, harness_of, anchor=bare)
-    same = evaluate(made.contract, made.suites, CHAMPION, CANDIDATE, scripted, harness_of, anchor=CHAMPION)
+    card = evaluate(
+        made.contract, made.suites, Contest(CHAMPION, CANDIDATE, bare), Means(scripted, harness_of)
+    )
+    same = evaluate(
+        made.contract, made.suites, Contest(CHAMPION, CANDIDATE, CHAMPION), Means(scripted, harness_of)
+    )
 
     assert [text for adapter, text in scripted.asked if adapter is None] == [
         f"question {n} please" for n in range(5)

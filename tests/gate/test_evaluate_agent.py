@@ -12,6 +12,7 @@ from rsi.engine.chat import Dialogue
 from rsi.environments import ENVIRONMENTS, Kind, kind
 from rsi.environments.desk.environment import Desk
 from rsi.errors import ContractError
+from rsi.gate.contest import Contest, Means
 from rsi.gate.contract import Contract
 from rsi.gate.evaluate import evaluate
 from rsi.gate.scorecard import Scorecard, outcomes, summary
@@ -111,7 +112,8 @@ def played(root: Path, suite: Suite, scripted: ScriptedEngine, **more: object) -
         }
     )
     suites = {suite.name: suite, "routing/v1": load("routing/v1", guard, root)}
-    return contract, evaluate(contract, suites, CHAMPION, AGENT, scripted, lambda _: ROOMY, **more)  # type: ignore[arg-type]
+    means = Means(scripted, lambda _: ROOMY, **more)  # type: ignore[arg-type]
+    return contract, evaluate(contract, suites, Contest(CHAMPION, AGENT), means)
 
 
 def test_calls_are_asked_of_the_role_and_judged_by_their_verifier(tmp_path: Path) -> None:

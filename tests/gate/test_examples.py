@@ -8,6 +8,7 @@ from rsi.gate.examples import examples, worth_showing
 from rsi.gate.scorecard import Asked, Scorecard
 from rsi.gate.spent import spent
 from rsi.harness import hcp
+from rsi.prices import Prices
 from rsi.records import ItemResult, Outcome, OutcomeKind
 from rsi.registry import champion, versions
 from rsi.report.evidence import Example
@@ -98,4 +99,4 @@ def test_written_answers_are_measured_by_their_length():
     results = (routed, result("easy/v1", "four", "x" * 6), result("easy/v1", "white2", "x" * 6))
     card = Scorecard(contract_digest="c" * 64, champion="a" * 64, candidate="b" * 64, asked=asked, results=results)
 
-    assert spent(card) == "easy: 5 → 6 characters an answer (+20%); routing: one choice, as before"
+    assert spent(card, Prices()) == "easy: 5 → 6 characters an answer (+20%); routing: one choice, as before"

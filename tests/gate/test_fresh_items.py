@@ -13,6 +13,7 @@ from rsi.gate import fingerprints, replay
 from rsi.gate.audit import vault_of
 from rsi.gate.bench import unspoken
 from rsi.gate.budget import Books
+from rsi.gate.contest import Contest, Means
 from rsi.gate.contract import read
 from rsi.gate.gate import gate, open_scorecard
 from rsi.gate.suites import Draw, Suite, digest_of, fresh, load
@@ -133,17 +134,15 @@ def put(
     dialogue: Callable[[], Dialogue] = unspoken,
 ) -> Verdict:
     """One question to the gate; unless an engine is given nobody plays, and every episode is an error."""
+    scripted = scripted or ScriptedEngine({None: OLD_ROUTES, "L0-old": OLD_ROUTES}, {"L1-new": str})
     return gate(
         home,
         "agent/v1",
-        CHAMPION,
-        AGENT,
-        scripted or ScriptedEngine({None: OLD_ROUTES, "L0-old": OLD_ROUTES}, {"L1-new": str}),
-        lambda _: ROOMY,
+        Contest(CHAMPION, AGENT),
+        Means(scripted, lambda _: ROOMY, dialogue=dialogue),
+        Books(home, FixedClock(), night),
         night=night,
-        account=Books(home, FixedClock(), night),
         contracts=root,
-        dialogue=dialogue,
     )
 
 

@@ -6,7 +6,10 @@ import orjson
 import pytest
 
 from rsi.errors import ContractError, IntegrityError
+from rsi.gate.budget import Unrecorded
+from rsi.gate.contest import Contest, Means
 from rsi.gate.gate import Story, gate, open_scorecard
+from rsi.prices import Prices
 from rsi.records import BankManifest, Judgement, Verdict, Version
 from rsi.settings import Home
 from tests.gate.made import (
@@ -54,19 +57,17 @@ def run(
     candidate: Version = CANDIDATE,
     story: Story | None = STORY,
     anchor: Version | None = None,
+    prices: Prices | None = None,
 ) -> Verdict:
     return gate(
         Home(home),
         "made/v1",
-        CHAMPION,
-        candidate,
-        scripted,
-        harness_of,
+        Contest(CHAMPION, candidate, anchor),
+        Means(scripted, harness_of, prices=prices or Prices(), stopwatch=count(0, 0.25).__next__),
+        Unrecorded(),
         night="2026-10-01",
         story=story,
-        anchor=anchor,
         contracts=made.root,
-        stopwatch=count(0, 0.25).__next__,
     )
 
 
@@ -134,6 +135,25 @@ def test_cost_and_latency_of_both_versions_are_told(made: World, tmp_path: Path)
     assert "took" not in (folder / "scorecard.json").read_text()
 
 
+def test_money_is_told_of_each_version_where_there_is_a_price(made: World, tmp_path: Path) -> None:
+    """By the hour of the engine, in form, card and report; without a price no sum of money is anywhere."""
+    prices = Prices(usd_an_hour=7.2)
+    paid, free = (
+        tmp_path / name / "verdicts" / run(made, tmp_path / name, prices=price).digest
+        for name, price in (("paid", prices), ("free", None))
+    )
+    card, report, brief = ((paid / name).read_text() for name in ("card.md", "report.html", "brief.md"))
+
+    # 13 and 10 batches of a quarter of a second, at a fifth of a cent a second; per thousand of 200 and 150 answers.
+    assert "| routing | US dollars | $0.0065 | $0.0065 | +0% |" in card.replace("\\", "")
+    assert "| together | US dollars | $0.012 | $0.012 | +0% |" in card.replace("\\", "")
+    assert "Money at $7.20 an hour of the engine." in card.replace("\\", "")
+    assert "<td>US dollars</td>" in report and "Money at $7.20 an hour of the engine." in report
+    assert "$0.033 → $0.033 for 1,000 answers (+0%)" in brief.replace("\\", "")
+    assert paid.name == free.name, "the verdict's digest knows nothing of it"
+    assert [file.name for file in free.iterdir() if "$" in file.read_text() or "US dollars" in file.read_text()] == []
+
+
 def test_card_and_report_tell_the_story(made: World, tmp_path: Path) -> None:
     """Bank, reward curve, baseline and what changed are there when they are given."""
     folder = tmp_path / "verdicts" / run(made, tmp_path).digest
@@ -167,10 +187,9 @@ def test_a_changed_suite_or_contract_stops_before_anything_is_asked(tmp_path: Pa
         gate(
             Home(tmp_path / "home"),
             "made/v2",
-            CHAMPION,
-            CANDIDATE,
-            scripted,
-            harness_of,
+            Contest(CHAMPION, CANDIDATE),
+            Means(scripted, harness_of),
+            Unrecorded(),
             night="n",
             contracts=made.root,
         )

@@ -4,6 +4,8 @@ import orjson
 import pytest
 
 from rsi.gate.bench import Bench
+from rsi.gate.budget import Unrecorded
+from rsi.gate.contest import Contest, Means
 from rsi.gate.gate import gate, open_scorecard
 from rsi.gate.kept import Kept
 from rsi.gate.questions import Question
@@ -14,7 +16,7 @@ from tests.gate import made
 def judge(world, home, engine):
     """The gate on one candidate."""
     return gate(
-        home, "made/v1", made.CHAMPION, made.CANDIDATE, engine, made.harness_of,
+        home, "made/v1", Contest(made.CHAMPION, made.CANDIDATE), Means(engine, made.harness_of), Unrecorded(),
         night="2026-01-02", contracts=world.root,
     )  # fmt: skip
 

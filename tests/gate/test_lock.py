@@ -4,6 +4,8 @@ import pytest
 
 from rsi.errors import ContractError, IntegrityError, RefusedError
 from rsi.gate import fingerprints, lock
+from rsi.gate.budget import Unrecorded
+from rsi.gate.contest import Contest, Means
 from rsi.gate.contract import read
 from rsi.gate.gate import gate
 from rsi.gate.proposal import differences, propose
@@ -72,7 +74,7 @@ def judge(world, home):
     """The gate on one candidate."""
     engine = made.engine(made.routes_right(1), made.OLD_ANSWERS)
     return gate(
-        home, "made/v1", made.CHAMPION, made.CANDIDATE, engine, made.harness_of,
+        home, "made/v1", Contest(made.CHAMPION, made.CANDIDATE), Means(engine, made.harness_of), Unrecorded(),
         night="2026-01-02", contracts=world.root,
     )  # fmt: skip
 

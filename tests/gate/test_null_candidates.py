@@ -9,11 +9,18 @@ from pathlib import Path
 import orjson
 import pytest
 
+from rsi.gate.budget import Unrecorded
+from rsi.gate.contest import Contest, Means
 from rsi.gate.contract import Contract
+from rsi.gate.dev import told
 from rsi.gate.evaluate import evaluate
+from rsi.gate.gate import gate
+from rsi.gate.story import Story
 from rsi.gate.suites import load
 from rsi.gate.verdict import judge
 from rsi.records import Judgement, Verdict, Version
+from rsi.report.evidence import Example
+from rsi.settings import Home
 from rsi.verifiers import code
 from rsi.verifiers.sandbox.confine import Limits
 from rsi.verifiers.sandbox.process import Bounds
@@ -22,6 +29,7 @@ from tests.gate.made import (
     CANDIDATE,
     CHAMPION,
     HARNESS,
+    LABELS,
     OLD_ANSWERS,
     OLD_ROUTES,
     WORDS,
@@ -68,7 +76,7 @@ def verdict_on(
     made: World, contract: Contract, scripted: ScriptedEngine, champion: Version = CHAMPION
 ) -> Verdict:
     anchor = Version(base=BASE, adapters={}, harness=HARNESS.digest, parent=None) if contract.anchor else None
-    card = evaluate(contract, made.suites, champion, CANDIDATE, scripted, harness_of, anchor=anchor)
+    card = evaluate(contract, made.suites, Contest(champion, CANDIDATE, anchor), Means(scripted, harness_of))
     return judge(contract, card, "2026-10-01", "L0")
 
 
@@ -106,6 +114,50 @@ def test_a_router_without_a_gain_fails_for_want_of_it(made: World, name: str) ->
 
     assert refusing(verdict) == {"target_gain": FAIL}
     assert "no gain was seen" in next(one.text for one in verdict.clauses if one.name == "target_gain")
+
+
+def of_dev(made: World, home: Home, routes: Say) -> tuple[Verdict, str, str, str]:
+    """The verdict on a candidate that routes so, dev looked at as well; with form, card and report."""
+    dev = [
+        Example(text, LABELS[word], LABELS[OLD_ROUTES(text)], LABELS[routes(text)])
+        for text, word in DEV.items()
+        if number(text) < 112
+    ]
+    anchor = Version(base=BASE, adapters={}, harness=HARNESS.digest, parent=None)
+    verdict = gate(
+        home,
+        "made/v1",
+        Contest(CHAMPION, CANDIDATE, anchor),
+        Means(engine(routes, OLD_ANSWERS), harness_of),
+        Unrecorded(),
+        night="2026-10-01",
+        story=Story(dev=told(home, "L0", CANDIDATE.digest, dev)),
+        contracts=made.root,
+    )
+    folder = home.verdicts / verdict.digest
+    return verdict, *((folder / name).read_text() for name in ("brief.md", "card.md", "report.html"))
+
+
+@pytest.mark.parametrize("gained", [False, True], ids=["nothing else", "and a true gain"])
+def test_who_knows_dev_by_heart_is_named_by_dev_against_gate(made: World, home: Home, gained: bool) -> None:
+    """Refused for want of a gain where there is none; where there is one it passes, and whoever signs is told."""
+    elsewhere = ten_points if gained else OLD_ROUTES
+    verdict, *said = of_dev(made, home, lambda text: DEV.get(text) or elsewhere(text))
+    mended = 6 if gained else 0
+
+    assert refusing(verdict) == ({} if gained else {"target_gain": FAIL})
+    for one in said:
+        assert f"at the gate the candidate mends {mended} of 33 failures of the champion, on dev far more than" in one
+    assert "❔ **Dev against gate:**" in said[0] and "❔ Dev against gate:" in said[1]
+
+
+def test_who_is_as_good_at_the_gate_as_on_dev_is_not_suspected(made: World, home: Home) -> None:
+    """Nor is the verdict another one because dev was looked at."""
+    verdict, *said = of_dev(made, home, routes_right(1))
+
+    assert verdict == verdict_on(made, made.contract, engine(routes_right(1), OLD_ANSWERS))
+    assert all("mends 33 of 33 failures of the champion, on dev no more than chance explains" in one for one in said)
+    assert not any("❔" in one for one in said)
 
 
 @pytest.mark.parametrize("name", SPEAKERS)
@@ -219,7 +271,7 @@ def graded(coding: World, answer: str) -> Verdict:
     )
     scripted.answers = {**scripted.answers, "L0-old": silent, None: silent}
     suites = {name: load(name, pin, coding.root) for name, pin in coding.contract.pins.items()}
-    card = evaluate(coding.contract, suites, CHAMPION, CANDIDATE, scripted, harness_of)
+    card = evaluate(coding.contract, suites, Contest(CHAMPION, CANDIDATE), Means(scripted, harness_of))
     return judge(coding.contract, card, "2026-10-01", "L2")
 
 

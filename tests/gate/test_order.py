@@ -6,6 +6,8 @@ import pytest
 import tomlkit
 
 from rsi.errors import ContractError
+from rsi.gate.budget import Unrecorded
+from rsi.gate.contest import Contest, Means
 from rsi.gate.gate import gate, open_scorecard
 from rsi.questions import Certificate
 from rsi.records import Clause, Judgement, Verdict
@@ -45,7 +47,13 @@ def asked(made: World, home: Path, routes: Say) -> tuple[Verdict, ScriptedEngine
     """The verdict on a candidate that routes so, and the engine that heard the questions."""
     scripted = engine(routes, OLD_ANSWERS)
     found = gate(
-        Home(home), "made/v1", CHAMPION, CANDIDATE, scripted, harness_of, night="n", contracts=made.root
+        Home(home),
+        "made/v1",
+        Contest(CHAMPION, CANDIDATE),
+        Means(scripted, harness_of),
+        Unrecorded(),
+        night="n",
+        contracts=made.root,
     )
     return found, scripted
 

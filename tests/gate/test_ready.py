@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from rsi.gate.budget import Unrecorded
+from rsi.gate.contest import Contest, Means
 from rsi.gate.contract import Contract, read
 from rsi.gate.evaluate import evaluate
 from rsi.gate.gate import gate
@@ -102,7 +104,13 @@ def test_nothing_is_asked_of_a_suite_that_cannot_tell(made: World, tmp_path: Pat
     scripted = engine(routes_right(1), answers_right(3))
     home = Home(tmp_path / "home")
     verdict = gate(
-        home, "made/v1", CHAMPION, CANDIDATE, scripted, harness_of, night="2026-10-01", contracts=small.root
+        home,
+        "made/v1",
+        Contest(CHAMPION, CANDIDATE),
+        Means(scripted, harness_of),
+        Unrecorded(),
+        night="2026-10-01",
+        contracts=small.root,
     )
     certificate = Certificate.parse((home.verdicts / verdict.digest / "certificate.json").read_bytes())
 
@@ -147,14 +155,14 @@ def test_a_gain_must_rise_above_the_champions_own_noise(
     )
     contract = saying(made, noise=wanted)
     noise = Noise.model_validate(wanted)
-    card = evaluate(contract, made.suites, CHAMPION, CANDIDATE, scripted, harness_of)
+    card = evaluate(contract, made.suites, Contest(CHAMPION, CANDIDATE), Means(scripted, harness_of))
     first = card.of("routing/v1")
     itself = measure(
         contract,
         made.suites,
         first,
         5,
-        lambda some: evaluate(contract, some, CHAMPION, CHAMPION, scripted, harness_of),
+        lambda some: evaluate(contract, some, Contest(CHAMPION, CHAMPION), Means(scripted, harness_of)),
     )
     verdict = judge(contract, card, "n", "L0", itself=itself)
     clause = named(verdict.clauses, "target_noise")
@@ -169,7 +177,10 @@ def test_a_noise_floor_that_was_not_measured_cannot_tell(made: World) -> None:
     """Forgetting to ask twice is not a pass."""
     contract = saying(made, noise={"items": 50})
     card = evaluate(
-        contract, made.suites, CHAMPION, CANDIDATE, engine(routes_right(1), answers_right(3)), harness_of
+        contract,
+        made.suites,
+        Contest(CHAMPION, CANDIDATE),
+        Means(engine(routes_right(1), answers_right(3)), harness_of),
     )
 
     assert named(judge(contract, card, "n", "L0").clauses, "target_noise").judgement is DOUBT
@@ -184,7 +195,13 @@ def test_the_gate_measures_the_floor_itself(made: World, tmp_path: Path) -> None
     path.write_text(path.read_text() + "\n" + tomlkit.dumps({"noise": {"items": 80}}))
     scripted = engine(routes_right(1), answers_right(3))
     verdict = gate(
-        Home(tmp_path / "h"), "made/v1", CHAMPION, CANDIDATE, scripted, harness_of, night="n", contracts=root
+        Home(tmp_path / "h"),
+        "made/v1",
+        Contest(CHAMPION, CANDIDATE),
+        Means(scripted, harness_of),
+        Unrecorded(),
+        night="n",
+        contracts=root,
     )
     asked = [adapter for adapter, text in scripted.asked if text.startswith("request")]
 
@@ -199,7 +216,7 @@ def losing(made: World, count: int, correction: str) -> Verdict:
     new = engine(routes_right(1), lambda text: "?" if number(text) in lost else OLD_ANSWERS(text))
     contract = saying(made, correction=correction, anchor="genesis")
     genesis = CHAMPION.model_copy(update={"adapters": {}})
-    card = evaluate(contract, made.suites, CHAMPION, CANDIDATE, new, harness_of, anchor=genesis)
+    card = evaluate(contract, made.suites, Contest(CHAMPION, CANDIDATE, genesis), Means(new, harness_of))
     return judge(contract, card, "n", "L0")
 
 
@@ -257,7 +274,7 @@ def test_a_contract_keeps_its_digest_when_it_says_nothing_new(made: World) -> No
     """Tables that are absent leave no trace; one that is there does."""
     from rsi.ids import digest
 
-    later = {"budget", "power", "noise", "correction", "order", "watch", "approval"}
+    later = {"budget", "power", "noise", "correction", "order", "levels", "watch", "approval"}
     plain = made.contract.model_dump(mode="json", exclude=later)
     assert made.contract.digest == digest(plain)
     assert saying(made, power={"effect": 0.1}).digest != made.contract.digest

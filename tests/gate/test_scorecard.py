@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from rsi.gate.contest import Contest, Means
 from rsi.gate.evaluate import evaluate
 from rsi.gate.scorecard import Assume, count, paired, summary
 from rsi.records import OutcomeKind
@@ -21,7 +22,7 @@ def test_a_summary_counts_and_forgets_the_items(tmp_path: Path) -> None:
     """By label, source and hardness, with wins, losses and ends; no id, text or answer is left in it."""
     made = world(tmp_path, per_label=8, easy=10)
     scripted = engine(routes_right(1), lambda text: "" if number(text) == 1 else answers_right(5)(text))
-    card = evaluate(made.contract, made.suites, CHAMPION, CANDIDATE, scripted, harness_of)
+    card = evaluate(made.contract, made.suites, Contest(CHAMPION, CANDIDATE), Means(scripted, harness_of))
     target, guard = summary(card, made.contract)
 
     assert (target.part, target.margin, guard.part, guard.margin) == ("target", None, "guard", 0.08)
@@ -46,7 +47,9 @@ def test_missing_answers_count_as_assumed(tmp_path: Path) -> None:
     made = world(tmp_path, per_label=1, easy=4)
     scripted = engine(routes_right(1), answers_right(5))
     scripted.fail = lambda adapter, text: RuntimeError("x") if text == "question 3 please" else None
-    results = evaluate(made.contract, made.suites, CHAMPION, CANDIDATE, scripted, harness_of).of("easy/v1")
+    results = evaluate(
+        made.contract, made.suites, Contest(CHAMPION, CANDIDATE), Means(scripted, harness_of)
+    ).of("easy/v1")
 
     assert count("all", results) == ("all", 4, 4, 3)
     assert count("all", results, Assume.FOR) == ("all", 4, 3, 4)
@@ -57,7 +60,9 @@ def test_clusters_widen_the_interval(tmp_path: Path) -> None:
     """The same answers in clusters of five are worth less; one cluster is worth nothing."""
     made = world(tmp_path, per_label=10, easy=1)
     scripted = engine(routes_right(1), answers_right(5))
-    alone = evaluate(made.contract, made.suites, CHAMPION, CANDIDATE, scripted, harness_of).of("routing/v1")
+    alone = evaluate(
+        made.contract, made.suites, Contest(CHAMPION, CANDIDATE), Means(scripted, harness_of)
+    ).of("routing/v1")
 
     def clustered(size: int) -> tuple[float, float]:
         grouped = [r.model_copy(update={"cluster": str(at // size)}) for at, r in enumerate(alone)]

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from rsi.errors import IntegrityError
+from rsi.gate.contest import Contest, Means
 from rsi.gate.contract import Contract
 from rsi.gate.evaluate import evaluate
 from rsi.gate.verdict import judge, whole
@@ -36,7 +37,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 def verdict_of(made: World, scripted: ScriptedEngine, anchor: Version | None = None) -> Verdict:
-    card = evaluate(made.contract, made.suites, CHAMPION, CANDIDATE, scripted, harness_of, anchor=anchor)
+    card = evaluate(
+        made.contract, made.suites, Contest(CHAMPION, CANDIDATE, anchor), Means(scripted, harness_of)
+    )
     return judge(made.contract, card, "2026-10-01", "L0")
 
 
@@ -295,7 +298,10 @@ def test_small_losses_do_not_add_up_against_the_anchor(tmp_path: Path) -> None:
 def test_lost_and_doubled_items_are_missing_evidence(made: World) -> None:
     """A scorecard that does not hold every item once cannot tell."""
     card = evaluate(
-        made.contract, made.suites, CHAMPION, CANDIDATE, engine(almost_right, answers_right(3)), harness_of
+        made.contract,
+        made.suites,
+        Contest(CHAMPION, CANDIDATE),
+        Means(engine(almost_right, answers_right(3)), harness_of),
     )
     lost = card.model_copy(update={"results": card.results[1:]})
     doubled = card.model_copy(update={"results": (*card.results[1:], card.results[-1])})
@@ -308,7 +314,10 @@ def test_lost_and_doubled_items_are_missing_evidence(made: World) -> None:
 def test_a_scorecard_of_another_contract_is_refused(made: World, tmp_path: Path) -> None:
     """Bars cannot be changed after the answers were seen."""
     card = evaluate(
-        made.contract, made.suites, CHAMPION, CANDIDATE, engine(almost_right, answers_right(3)), harness_of
+        made.contract,
+        made.suites,
+        Contest(CHAMPION, CANDIDATE),
+        Means(engine(almost_right, answers_right(3)), harness_of),
     )
     lax = world(tmp_path, min_label_accuracy=0.1).contract
 
@@ -329,7 +338,7 @@ def test_a_target_that_is_answered_in_words(made: World) -> None:
     for cap in (1, 8):
         contract = Contract.model_validate({**said, "target": {**said["target"], "max_tokens": cap}})  # type: ignore[dict-item]
         scripted = engine(OLD_ROUTES, answers_right(4))
-        card = evaluate(contract, made.suites, CHAMPION, CANDIDATE, scripted, harness_of)
+        card = evaluate(contract, made.suites, Contest(CHAMPION, CANDIDATE), Means(scripted, harness_of))
         verdict = judge(contract, card, "2026-10-01", "L0")
         after[cap] = clause(verdict, "target_accuracy").numbers["after"]
 

@@ -17,6 +17,7 @@ from rsi.report.words import (
     plural,
     points,
     tidy,
+    usd,
 )
 from tests.report.example import HOSTILE
 
@@ -30,6 +31,8 @@ def test_numbers_read_as_people_write_them() -> None:
     assert (points(0.1234), points(-0.04), points(0.0), points(-0.0001)) == ("+12.3", "−4.0", "+0.0", "+0.0")
     assert (p_value(0.01206), p_value(0.25), p_value(1e-30)) == ("= 0.012", "= 0.25", "below 0.0001")
     assert (plural(1, "item"), plural(1200, "item")) == ("1 item", "1,200 items")
+    shown = [usd(one) for one in (1234.5, 0.0996, 0.0123, 0.003, 0)]
+    assert shown == ["$1,234.50", "$0.10", "$0.012", "$0.003", "$0.00"]
 
 
 @given(st.text())

@@ -1,5 +1,6 @@
 """The ledger: append-only, chained, torn tails dropped."""
 
+import re
 import subprocess
 import sys
 
@@ -31,12 +32,31 @@ def test_records_come_back_in_order_and_chained(ledger):
 
 
 def test_a_changed_byte_breaks_the_chain(ledger, tmp_path):
-    """The message names the line after the changed one."""
+    """The message names the changed line, or the one after it where lines have no digest of their own."""
     path = tmp_path / "ledger.ndjson"
-    path.write_bytes(path.read_bytes().replace(b'"output":"1"', b'"output":"7"'))
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b'"output":"1"', b'"output":"7"'))
 
+    with pytest.raises(IntegrityError, match="line 2 was changed"):
+        ledger.records()
+
+    path.write_bytes(re.sub(rb',"sum":"\w+"', b"", whole).replace(b'"output":"1"', b'"output":"7"'))
     with pytest.raises(IntegrityError, match="line 3 does not follow line 2"):
         ledger.records()
+
+
+def test_no_byte_of_the_last_line_changes_unnoticed(ledger, tmp_path):
+    """No line follows that would name it; its newline is no exception."""
+    path = tmp_path / "ledger.ndjson"
+    whole = path.read_bytes()
+    begins = whole.rfind(b"\n", 0, -1) + 1
+
+    for at in range(begins, len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(IntegrityError):
+            ledger.records()
+    path.write_bytes(whole)
+    assert len(ledger.records()) == 3
 
 
 def test_a_lost_line_breaks_the_chain(ledger, tmp_path):

@@ -6,7 +6,6 @@ while the store's file is copied; the snapshot is made from that copy, under a t
 that a reader sees the old one or the new one; readers that have the old one open keep it.
 """
 
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -22,7 +21,8 @@ from rsi.ids import digest
 from rsi.ports import Clock
 from rsi.settings import Home
 from rsi.store import kept
-from rsi.store.database import DERIVED, LINKS, SCHEMA, SCHEMA_VERSION, VIEWS, set_meta, store_batch
+from rsi.store.database import DERIVED, LINKS, SCHEMA, SCHEMA_VERSION, VIEWS, reading, set_meta, store_batch
+from rsi.store.files import sync
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold
 
@@ -120,7 +120,8 @@ def refresh(home: Home, clock: Clock) -> bool:
             copy = folder / home.store.name
             with hold(home.store_lock, WHO, clock.now().isoformat(timespec="seconds"), 30.0):
                 shutil.copyfile(home.store, copy)
-            _make(home, folder, copy)
+            with reading(home.store):
+                _make(home, folder, copy)
     return True
 
 
@@ -212,8 +213,7 @@ def _make(home: Home, folder: Path, copy: Path) -> None:
         set_meta(connection, "schema_version", str(SCHEMA_VERSION))
         set_meta(connection, "fingerprint", state)
         connection.execute("checkpoint draft")
-    with draft.open("rb") as file:
-        os.fsync(file.fileno())
+    sync(draft)
     draft.replace(home.snapshot)
 
 

@@ -239,7 +239,7 @@ def _store() -> str:
 
     home = Home.find()
     if not home.store.exists():
-        raise LookError(f"no {home.store} yet; `rsi ingest` makes it")
+        return "none yet; the first ingest makes it"
     if _held(home.store_lock):
         return "in use"
     return f"opens and ends with batch {batches(home)}; `rsi verify` reads all of it"

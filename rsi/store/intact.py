@@ -4,7 +4,7 @@ Nothing in the store is the only copy of anything but of what the inbox holds no
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rsi.errors import IntegrityError
 from rsi.ports import Clock
@@ -21,6 +21,29 @@ _TABLES = "select table_name from duckdb_tables() where not internal order by ta
 _READ = "select count(*), bit_xor(hash(whole)) from {table} as whole"
 """Every block of a table, whose checksums DuckDB compares."""
 _MIRRORED = "select seq, prev, kind, input, output from ledger order by seq desc limit 1"
+
+
+class Copied(NamedTuple):
+    """How far the store has copied the ledger."""
+
+    count: int
+    last: tuple[object, ...]
+
+    def of(self, records: Sequence[LedgerRecord]) -> bool:
+        """Whether these are the records that were copied, and maybe more."""
+        if not self.count:
+            return True
+        one = records[self.count - 1] if self.count <= len(records) else None
+        return one is not None and (one.prev, one.kind, one.input, one.output) == self.last
+
+
+NOTHING = Copied(0, ())
+
+
+def copied(connection: "DuckDBPyConnection") -> Copied:
+    """What the store's table `ledger` ends with."""
+    found = [Copied(seq, tuple(last)) for seq, *last in connection.execute(_MIRRORED).fetchall()]
+    return found[0] if found else NOTHING
 
 
 def fixed(records: Sequence[LedgerRecord]) -> int:
@@ -77,11 +100,10 @@ def _lost(
             "I2",
             f"{home.store} ends with batch {last}, and a night took batch {taken} of it; run `rsi ingest`",
         )
-    for seq, *said in connection.execute(_MIRRORED).fetchall():
-        there = records[seq - 1] if seq <= len(records) else None
-        if there is None or [there.prev, there.kind, there.input, there.output] != said:
-            yield (
-                "I4",
-                f"{home.ledger} has not the record {seq} that {home.store.name} copied from it: lines of its end were "
-                "lost; restore it from a backup",
-            )
+    there = copied(connection)
+    if not there.of(records):
+        yield (
+            "I4",
+            f"{home.ledger} has not the record {there.count} that {home.store.name} copied from it: lines of its end "
+            "were lost; restore it from a backup",
+        )

@@ -39,6 +39,11 @@ _known: dict[Path, _Read] = {}
 not parsed and chained again."""
 
 
+def forget() -> None:
+    """Read everything from the disk the next time, as a process that has just started."""
+    _known.clear()
+
+
 class Ledger:
     """The records of one home, read whole and appended one at a time."""
 

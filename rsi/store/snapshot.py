@@ -23,6 +23,7 @@ from rsi.settings import Home
 from rsi.store import kept
 from rsi.store.database import DERIVED, LINKS, SCHEMA, SCHEMA_VERSION, VIEWS, reading, set_meta, store_batch
 from rsi.store.files import sync
+from rsi.store.intact import NOTHING, copied
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold
 
@@ -93,7 +94,6 @@ drop view span_links;
 alter table linked rename to span_links;
 """
 _STATE = "select value from meta where key = 'fingerprint'"
-_LEDGER_END = "select count(*), max_by(prev, seq) from ledger"
 _LEDGER_CLEAR = "delete from ledger"
 _LEDGER_FILL = """
 insert into ledger by name
@@ -145,27 +145,28 @@ def fingerprint(connection: "DuckDBPyConnection") -> str:
     return digest([connection.execute(_FINGERPRINT).fetchall(), scripts])
 
 
-def mirror_ledger(connection: "DuckDBPyConnection", home: Home, clock: Clock) -> None:
-    """Make table `ledger` equal to the ledger file."""
+def mirror_ledger(connection: "DuckDBPyConnection", home: Home, clock: Clock) -> int:
+    """Make table `ledger` equal to the ledger file; how many rows were written: those that came since, as a rule."""
     import pyarrow as pa
 
     records = Ledger(home.ledger, clock).records()
-    end = (len(records), records[-1].prev if records else None)
-    if connection.execute(_LEDGER_END).fetchall() == [end]:
-        return
+    there = copied(connection)
+    if not there.of(records):
+        connection.execute(_LEDGER_CLEAR)
+        there = NOTHING
     rows = [
         {
             **record.model_dump(exclude={"at", "body"}),
             "at_text": datetime.fromisoformat(record.at).astimezone(UTC).replace(tzinfo=None).isoformat(),
             "body": orjson.dumps(record.body).decode(),
         }
-        for record in records
+        for record in records[there.count :]
     ]
-    connection.execute(_LEDGER_CLEAR)
     if rows:
         connection.register("ledger_rows", pa.Table.from_pylist(rows))
         connection.execute(_LEDGER_FILL)
         connection.unregister("ledger_rows")
+    return len(rows)
 
 
 @contextmanager

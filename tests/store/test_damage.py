@@ -12,7 +12,7 @@ from rsi.settings import Home
 from rsi.store import database, intact
 from rsi.store.database import last_ordinal, store_batch
 from rsi.store.ledger import Ledger
-from rsi.store.snapshot import refresh
+from rsi.store.snapshot import mirror_ledger, refresh
 from tests.commands.spoken import Terminal
 from tests.disk import dying, killed
 from tests.made import FixedClock
@@ -204,3 +204,23 @@ def test_lines_lost_from_the_end_of_the_ledger_are_named_by_the_stores_copy(copy
 
     ledger.append("stage", night="2026-01-02", stage="discover", output="b")
     assert [one for one, _ in told(copy)] == ["I4"]
+
+
+def test_28_the_stores_copy_of_the_ledger_grows_by_what_is_new(copy: Home) -> None:
+    """A thousand nights are not copied again for one line; what is not the ledger's end is copied anew."""
+    ledger = Ledger(copy.ledger, CLOCK)
+    for number in range(20):
+        ledger.append("stage", night="2026-01-02", stage=f"s{number}", output="a")
+    before = copy.ledger.read_bytes()
+
+    def mirrored() -> int:
+        with store_batch(copy, CLOCK, "test") as connection:
+            return mirror_ledger(connection, copy, CLOCK)
+
+    assert [mirrored(), mirrored()] == [21, 0]
+    ledger.append("stage", night="2026-01-02", stage="more", output="b")
+    assert mirrored() == 1
+    copy.ledger.write_bytes(before)
+    ledger.append("stage", night="2026-01-02", stage="more", output="c")
+    assert mirrored() == 22
+    assert rows(copy, "select output from ledger order by seq desc limit 1") == [("c",)]

@@ -8,7 +8,7 @@ import pytest
 
 from rsi.errors import IntegrityError
 from rsi.settings import PROJECT
-from rsi.store.ledger import GENESIS, Ledger
+from rsi.store.ledger import GENESIS, Ledger, forget
 from tests.made import FixedClock
 
 
@@ -89,6 +89,39 @@ def test_a_full_disk_leaves_the_ledger_whole(ledger, monkeypatch):
     with pytest.raises(OSError):
         ledger.append("stage", output="3")
     assert len(ledger.records()) == 3
+
+
+def test_28_what_was_read_before_is_not_read_again(ledger, tmp_path, monkeypatch):
+    """A night asks some forty times and adds ten lines: each line is parsed and chained once a process."""
+    ledger.records()
+    parsed = []
+    real = Ledger._follows
+    monkeypatch.setattr(Ledger, "_follows", lambda *said: parsed.append(said[2]) or real(*said))
+    again = Ledger(tmp_path / "ledger.ndjson", FixedClock())
+    for number in range(5):
+        again.append("stage", output=f"more {number}")
+        ledger.records()
+    assert parsed == list(range(4, 9))
+
+    forget()
+    assert len(ledger.records()) == 8
+    assert parsed[5:] == list(range(1, 9))
+
+
+def test_a_ledger_that_was_replaced_is_read_anew(ledger, tmp_path):
+    """By a restored one, or one that was tampered with, of the same length or another."""
+    path = tmp_path / "ledger.ndjson"
+    whole = path.read_bytes()
+    other = Ledger(tmp_path / "other.ndjson", FixedClock())
+    other.append("stage", output="another")
+
+    path.write_bytes((tmp_path / "other.ndjson").read_bytes())
+    assert [one.output for one in ledger.records()] == ["another"]
+    path.write_bytes(whole)
+    assert len(ledger.records()) == 3
+    path.write_bytes(whole.replace(b'"output":"0"', b'"output":"9"'))
+    with pytest.raises(IntegrityError, match="line 1"):
+        ledger.records()
 
 
 SMALL = """

@@ -26,14 +26,14 @@ _MIRRORED = "select seq, prev, kind, input, output from ledger order by seq desc
 class Copied(NamedTuple):
     """How far the store has copied the ledger."""
 
-    count: int
+    lines: int
     last: tuple[object, ...]
 
     def of(self, records: Sequence[LedgerRecord]) -> bool:
         """Whether these are the records that were copied, and maybe more."""
-        if not self.count:
+        if not self.lines:
             return True
-        one = records[self.count - 1] if self.count <= len(records) else None
+        one = records[self.lines - 1] if self.lines <= len(records) else None
         return one is not None and (one.prev, one.kind, one.input, one.output) == self.last
 
 
@@ -48,7 +48,7 @@ def copied(connection: "DuckDBPyConnection") -> Copied:
 
 def fixed(records: Sequence[LedgerRecord]) -> int:
     """The last batch that a night took for its input; 0 before the first night."""
-    return max((int(str(one.body["ordinal"])) for one in records if one.kind == "night"), default=0)
+    return max((int(str(one.body.get("ordinal", 0))) for one in records if one.kind == "night"), default=0)
 
 
 def batches(home: Home) -> int:
@@ -104,6 +104,6 @@ def _lost(
     if not there.of(records):
         yield (
             "I4",
-            f"{home.ledger} has not the record {there.count} that {home.store.name} copied from it: lines of its end "
+            f"{home.ledger} has not the record {there.lines} that {home.store.name} copied from it: lines of its end "
             "were lost; restore it from a backup",
         )

@@ -160,7 +160,7 @@ def mirror_ledger(connection: "DuckDBPyConnection", home: Home, clock: Clock) ->
             "at_text": datetime.fromisoformat(record.at).astimezone(UTC).replace(tzinfo=None).isoformat(),
             "body": orjson.dumps(record.body).decode(),
         }
-        for record in records[there.count :]
+        for record in records[there.lines :]
     ]
     if rows:
         connection.register("ledger_rows", pa.Table.from_pylist(rows))

@@ -13,8 +13,6 @@ import pytest
 
 from rsi.errors import RsiError
 from rsi.ids import digest_file
-from rsi.ids import night as named
-from rsi.night import run
 from rsi.registry import adapters, champion, collect
 from rsi.registry.verify import verify
 from rsi.settings import Deployment, Home
@@ -47,13 +45,6 @@ def read(home: Home) -> None:
     ingest(home, FixedClock(), [home.inbox], deployment=deployment)
 
 
-def sleep(home: Home) -> None:
-    """A whole night."""
-    deployment = Deployment.read(home.deployment_file)
-    world = machine_made.world(home, SLEPT().base, FixedClock())
-    run(home, deployment, world, named("2026-01-03"))
-
-
 def kinds(home: Home) -> Counter[str]:
     return Counter(one.kind for one in Ledger(home.ledger, FixedClock()))
 
@@ -80,9 +71,8 @@ def pointed(home: Home) -> bytes:
 
 @pytest.fixture(autouse=True)
 def _around(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Contracts, and no readers' copy, which takes longer than everything else together."""
+    """Contracts."""
     monkeypatch.setenv("RSI_CONTRACTS", str(SLEPT().root / "contracts"))
-    monkeypatch.setattr("rsi.night.refresh", lambda *_: None)
 
 
 @pytest.fixture
@@ -224,7 +214,7 @@ QUICK = ((promote, errno.EIO), (read, errno.ENOSPC))
             id=f"{act.__name__}-{errno.errorcode[number]}",
             marks=() if (act, number) in QUICK else pytest.mark.slow,
         )
-        for act in (promote, go_back, read, sleep)
+        for act in (promote, go_back, read)
         for number in (errno.EIO, errno.ENOSPC)
     ],
 )

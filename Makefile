@@ -43,6 +43,7 @@ bench: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_redaction
 	$(BIN)/python -m tests.benchmarks.bench_screens
 	$(BIN)/python -m tests.benchmarks.bench_discover
+	$(BIN)/python -m tests.benchmarks.bench_ledger
 	$(BIN)/python -m tests.benchmarks.bench_worlds
 	$(BIN)/python -m tests.benchmarks.bench_worlds --environment chains
 	$(BIN)/python -m tests.benchmarks.bench_grpo

@@ -2,26 +2,32 @@
 that lays such adapters down. Store, ledger, gate and files are the real ones.
 """
 
+import tempfile
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import orjson
+import pytest
 from safetensors.numpy import save_file
 
 from rsi.context import Base, World
-from rsi.engine.publish import PROBES
+from rsi.engine.publish import PROBES, EngineReplica
 from rsi.harness import hcp
+from rsi.ids import night
+from rsi.night import run
 from rsi.ports import Clock, Generation, Progress, Prompt, Trainer, silent
-from rsi.records import Version
-from rsi.registry import adapters, versions
+from rsi.records import Approval, Decision, LedgerRecord, Version
+from rsi.registry import adapters, approval, promote, versions
 from rsi.registry.genesis import found
 from rsi.settings import Deployment, Home
 from rsi.update import job as jobs
 from rsi.update.brought import brought
 from tests import night_made
-from tests.made import base_digest, router
+from tests.made import FixedClock, base_digest, router
 
 ROLES = ("L0", "L1", "L2", "L3")
 STEP = 16
@@ -236,3 +242,47 @@ def harness_version(home: Home, champion: str, gain: int, number: int) -> Versio
     version = before.model_copy(update={"harness": made, "parent": champion})
     versions.save(home, version)
     return version
+
+
+class Slept(NamedTuple):
+    """A home after one night."""
+
+    root: Path
+    """Holds the home and its contracts."""
+    home: Home
+    base: Path
+    verdict: str
+    """Passed, and a person was asked."""
+
+
+@cache
+def slept() -> Slept:
+    """A home whose first night's candidate waits for an answer; one a process, to be copied."""
+    root, clock = Path(tempfile.mkdtemp(prefix="rsi-slept-")), FixedClock()
+    folder = base(root / "base")
+    contracts(root / "contracts")
+    home, deployment = make_home(root / "home", folder, clock)
+    logs(home.inbox, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RSI_CONTRACTS", str(root / "contracts"))
+        ending = run(home, deployment, world(home, folder, clock), night("2026-01-02"))
+    assert ending.judgement == "pass", ending.reason
+    return Slept(root, home, folder, str(ending.verdict))
+
+
+def approve(home: Home, verdict: str) -> LedgerRecord:
+    """Ada says yes."""
+    said = Approval(verdict=verdict, decision=Decision.APPROVE, approver="ada", reason="so", via="command")
+    return approval.answer(home, FixedClock(), Deployment.read(home.deployment_file), said, verdict[:8])
+
+
+def put(home: Home, folder: Path, verdict: str) -> LedgerRecord:
+    """Promote with an engine of its own."""
+    replica = EngineReplica(world(home, folder, FixedClock()).engine())
+    return promote.promote(home, FixedClock(), verdict, [replica], folder)
+
+
+def back(home: Home, folder: Path) -> LedgerRecord:
+    """Roll back with an engine of its own."""
+    replica = EngineReplica(world(home, folder, FixedClock()).engine())
+    return promote.rollback(home, FixedClock(), None, "ada", "slow", [replica], folder)

@@ -234,6 +234,17 @@ def _held(path: Path) -> bool:
     return False
 
 
+def _store() -> str:
+    from rsi.store.intact import batches
+
+    home = Home.find()
+    if not home.store.exists():
+        return "none yet; the first ingest makes it"
+    if _held(home.store_lock):
+        return "in use"
+    return f"opens and ends with batch {batches(home)}; `rsi verify` reads all of it"
+
+
 def _snapshot() -> str:
     home = Home.find()
     if not home.snapshot.exists():
@@ -338,6 +349,7 @@ CHECKS: Mapping[str, Callable[[], str]] = {
     "ledger": _ledger,
     "nights": _nights,
     "locks": _locks,
+    "store": _store,
     "snapshot": _snapshot,
     "inbox": _inbox,
     "prefect": _prefect,

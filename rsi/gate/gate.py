@@ -2,8 +2,8 @@
 
 A verdict is a folder ``verdicts/<digest>/`` with ``verdict.json``, ``scorecard.json`` (answers to held-out
 items: read by the gate alone), ``certificate.json`` (counts, cost and digests), ``took.json`` (time and tokens of both
-versions), ``brief.md``, ``card.md`` and ``report.html`` (counts only). Made whole or not at all; the same inputs give
-the same folder, but for the time that answers took.
+versions), ``brief.md``, ``card.md`` and ``report.html`` (counts only), and ``sums.json``, which binds them. Made whole
+or not at all; the same inputs give the same folder, but for the time that answers took.
 """
 
 from collections.abc import Mapping
@@ -33,6 +33,7 @@ from rsi.report.card import card
 from rsi.report.evidence import Evidence
 from rsi.report.page import page
 from rsi.settings import Home, contracts_dir, gate_key
+from rsi.store import sums
 from rsi.store.files import publish_folder
 
 
@@ -157,3 +158,4 @@ def _fill(folder: Path, scorecard: Scorecard, evidence: Evidence, certificate: C
     (folder / "brief.md").write_text(brief(evidence, certificate), encoding="utf-8")
     (folder / "card.md").write_text(card(evidence), encoding="utf-8")
     (folder / "report.html").write_text(page(evidence), encoding="utf-8")
+    sums.seal(folder)

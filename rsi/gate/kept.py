@@ -16,6 +16,7 @@ from rsi.ids import digest
 from rsi.records import Outcome
 from rsi.report.evidence import Took
 from rsi.settings import Home
+from rsi.store.files import naming
 
 
 def place(home: Home, registration: str, purpose: str) -> Path:
@@ -57,7 +58,7 @@ class Kept:
     def add(self, found: Iterable[tuple[Question, Reply]]) -> None:
         """Keep replies; errors are left out."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("ab") as file:
+        with naming(self.path), self.path.open("ab") as file:
             for question, reply in found:
                 if not reply.error:
                     key, outcome = self._key(question), reply.outcome

@@ -28,6 +28,7 @@ from rsi.report.words import short
 from rsi.settings import Deployment, Home, contracts_dir
 from rsi.statistics import spending
 from rsi.statistics.unpaired import difference, fisher_less
+from rsi.store import sums
 from rsi.store.files import publish_folder
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold
@@ -181,6 +182,7 @@ def _fill(folder: Path, verdict: Verdict, look: Look) -> None:
     (folder / "scorecard.json").write_bytes(canonical(look.model_dump(mode="json")))
     (folder / "card.md").write_text(watched.card(verdict, look), encoding="utf-8")
     (folder / "report.html").write_text(watched.page(verdict, look), encoding="utf-8")
+    sums.seal(folder)
 
 
 def _request(home: Home, world: World, name: str) -> approval.Request | None:

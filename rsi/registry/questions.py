@@ -16,26 +16,34 @@ def broken(records: Sequence[LedgerRecord]) -> Iterator[str]:
     certificates = [
         (one.seq, Certificate.model_validate(one.body)) for one in records if one.kind == "verdict"
     ]
+    # Thousands of nights are asked about: a digest is made once a question.
+    names = [ask.registration.digest for _, ask in asks]
     for place, (seq, ask) in enumerate(asks):
-        yield from _over(seq, ask, _account(ask, [one for _, one in asks[:place]]), certificates)
-    yield from _unasked(asks, certificates)
+        before = [(names[at], asks[at][1]) for at in _account(ask, [one for _, one in asks[:place]])]
+        yield from _over(seq, (names[place], ask), before, certificates)
+    yield from _unasked(asks, names, certificates)
 
 
-def _account(ask: Ask, before: Sequence[Ask]) -> Sequence[Ask]:
-    """The questions before this one that were paid for from the same budget."""
+def _account(ask: Ask, before: Sequence[Ask]) -> list[int]:
+    """Places of the questions before this one that were paid for from the same budget."""
     fresh = ask.bounds is not None and ask.bounds.accepts is None
-    return [one for one in before if ask.registration.same_account(one.registration, fresh=fresh)]
+    return [
+        at for at, one in enumerate(before) if ask.registration.same_account(one.registration, fresh=fresh)
+    ]
 
 
 def _over(
-    seq: int, ask: Ask, account: Sequence[Ask], certificates: Sequence[tuple[int, Certificate]]
+    seq: int,
+    asked: tuple[str, Ask],
+    account: Sequence[tuple[str, Ask]],
+    certificates: Sequence[tuple[int, Certificate]],
 ) -> Iterator[str]:
-    """One question, held to the bounds that its own record repeats."""
-    name, where = ask.registration.digest, f"ledger record {seq} (ask)"
+    """One question and its digest, held to the bounds that its own record repeats."""
+    (name, ask), where = asked, f"ledger record {seq} (ask)"
     first: dict[str, Ask] = {}
-    for one in (*account, ask):
-        first.setdefault(one.registration.digest, one)
-    start = 1 + sum(one.registration.digest == name for one in account)
+    for known, one in (*account, asked):
+        first.setdefault(known, one)
+    start = 1 + sum(known == name for known, _ in account)
     number = list(first).index(name) + 1
     earlier = [one for known, one in first.items() if known != name]
     if (number, start) != (ask.allowance.question, ask.allowance.start):
@@ -65,15 +73,14 @@ def _over(
 
 
 def _unasked(
-    asks: Sequence[tuple[int, Ask]], certificates: Sequence[tuple[int, Certificate]]
+    asks: Sequence[tuple[int, Ask]], names: Sequence[str], certificates: Sequence[tuple[int, Certificate]]
 ) -> Iterator[str]:
     """Verdicts on answers to a question that no record before them tells of, or at another level."""
+    begun: dict[str, list[tuple[int, Ask]]] = {}
+    for name, asked in zip(names, asks, strict=True):
+        begun.setdefault(name, []).append(asked)
     for seq, one in certificates:
-        levels = [
-            ask.allowance.alpha
-            for at, ask in asks
-            if at < seq and ask.registration.digest == one.registration
-        ]
+        levels = [ask.allowance.alpha for at, ask in begun.get(one.registration, []) if at < seq]
         if one.n and not levels:
             yield f"ledger record {seq} (verdict) answers a question that no record before it tells of"
         elif one.n and abs(levels[0] - one.alpha) > 1e-5 * one.alpha:

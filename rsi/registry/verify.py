@@ -21,6 +21,7 @@ from rsi.records import Approval, Decision, Judgement, LedgerRecord, Modes, Proo
 from rsi.registry import adapters, approval, champion, collect, questions, versions
 from rsi.registry.promote import contract_actor
 from rsi.settings import Deployment, Home, fingerprints_dir
+from rsi.store import intact, sums
 from rsi.store.ledger import Ledger
 from rsi.tasks import bank, heldout, overrule
 from rsi.tasks.overlap import Index, texts_of
@@ -50,11 +51,12 @@ def verify(home: Home, clock: Clock) -> Report:
     if not records:
         raise ContractError(f"{home.root} holds no ledger; run `rsi init` first")
     findings = [
-        *_champion(home, records),
-        *_names(home, records),
+        *_whole_check("I1", _champion(home, records)),
+        *_whole_check("I2", _names(home, records)),
         *_once(records),
-        *_banks(home, clock),
+        *_whole_check("I5", _banks(home, clock)),
         *_questions(records),
+        *(Finding(*one) for one in intact.flaws(home, clock, records)),
     ]
     checked = {
         "ledger records": len(records),
@@ -79,6 +81,14 @@ def _tried(invariant: str, check: Callable[[], object]) -> Iterator[Finding]:
     try:
         check()
     except (IntegrityError, ContractError, OSError, ValueError) as error:
+        yield Finding(invariant, str(error))
+
+
+def _whole_check(invariant: str, found: Iterator[Finding]) -> Iterator[Finding]:
+    """What a check finds; where something broken ends it, that is the last finding, and the other checks go on."""
+    try:
+        yield from found
+    except (IntegrityError, OSError, ValueError) as error:
         yield Finding(invariant, str(error))
 
 
@@ -142,10 +152,20 @@ def _approved(
     found: Verdict, records: tuple[LedgerRecord, ...], one: LedgerRecord, where: str
 ) -> Iterator[Finding]:
     """What the answer lacks on which this record stands."""
-    said = [Approval.model_validate(a.body) for a in records if a.kind == "approval" and a.input == one.input]
+    said = []
+    for answer in (a for a in records if a.kind == "approval" and a.input == one.input):
+        try:
+            said.append(Approval.model_validate(answer.body))
+        except ValidationError:
+            yield Finding(
+                "I1", f"ledger record {answer.seq} (approval), on which {where} stands, cannot be read"
+            )
+            return
     if not any(a.decision is Decision.APPROVE for a in said):
         yield Finding("I1", f"{where} has no approval")
-    elif found.rule is not None and found.rule.proof is Proof.SIGNATURE and not all(a.signature for a in said):
+    elif (
+        found.rule is not None and found.rule.proof is Proof.SIGNATURE and not all(a.signature for a in said)
+    ):
         yield Finding("I1", f"{where}: the contract asks for a signature, and its approval has none")
 
 
@@ -218,6 +238,7 @@ def _verdict(home: Home, folder: Path) -> None:
     scorecard = folder / "scorecard.json"
     if not scorecard.is_file() or digest_file(scorecard) != found.scorecard:
         raise IntegrityError(f"{scorecard} is missing or not the one that verdict {folder.name[:12]} names")
+    sums.check(folder)
 
 
 def _modes(path: Path) -> None:

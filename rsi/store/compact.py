@@ -1,13 +1,13 @@
 """The store's file written anew: what DuckDB deletes stays in the bytes of its file until they are used again."""
 
-import os
 import shutil
 import tempfile
 from pathlib import Path
 
 from rsi.ports import Clock
 from rsi.settings import Home
-from rsi.store.database import connect
+from rsi.store.database import connect, reading
+from rsi.store.files import sync
 from rsi.store.locks import hold
 
 WHO = "compact"
@@ -29,9 +29,9 @@ def compact(home: Home, clock: Clock) -> None:
             shutil.rmtree(left)
         with tempfile.TemporaryDirectory(dir=home.root, prefix=".compact.") as folder:
             fresh = Path(folder) / home.store.name
-            _copy(home.store, fresh, Path(folder) / "spill")
-            with fresh.open("rb") as file:
-                os.fsync(file.fileno())
+            with reading(home.store):
+                _copy(home.store, fresh, Path(folder) / "spill")
+            sync(fresh)
             fresh.replace(home.store)
 
 

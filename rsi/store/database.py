@@ -7,6 +7,7 @@ label work while a night trains. Readers use the snapshot (`rsi.store.snapshot`)
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,18 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 SCHEMA_VERSION = 4
+MEND = (
+    "restore it from a backup (`rsi restore`), or move it away and run `rsi ingest`, which makes it again of what the "
+    "inbox holds"
+)
+"""What to do about a store that is damaged or gone."""
+_DAMAGED = (
+    "corrupt",
+    "could not read enough bytes",
+    "failure while replaying wal",
+    "database has been invalidated",
+)
+"""What DuckDB says of a file that is not as it wrote it."""
 SCHEMA = Path(__file__).with_name("schema.sql")
 DERIVED = Path(__file__).with_name("derived.sql")
 LINKS = Path(__file__).with_name("links.sql")
@@ -30,6 +43,7 @@ select count(*) from duckdb_tables() where table_name = 'meta' and database_name
 """
 _VERSION = "select value from meta where key = 'schema_version'"
 _SET_META = "insert into meta values (?, ?)"
+_GAP = "insert into batches values (?, ?, 0)"
 _LAST = "select coalesce(max(ordinal), 0) from batches"
 _NEWEST = """
 select coalesce(max(ordinal), 0)
@@ -59,7 +73,7 @@ def connect(home: Home) -> "DuckDBPyConnection":
         if not home.store.exists():
             _make(home)
         connection = duckdb.connect(str(home.store))
-        version = _schema_version(connection)
+        version = schema_version(connection)
         if version is not None and version < SCHEMA_VERSION:
             connection.close()
             migrate(home.store, version, SCHEMA_VERSION, prepare)
@@ -81,16 +95,32 @@ def store_batch(home: Home, clock: Clock, who: str, wait_s: float = 30.0) -> "It
     Raises:
         BusyError: the lock is not free within `wait_s` seconds; the message names the holder.
         TransientError: the batch could not be written.
+        IntegrityError: the file is damaged.
     """
     with hold(home.store_lock, who, clock.now().isoformat(timespec="seconds"), wait_s):
         connection = connect(home)
         try:
             connection.begin()
-            yield connection
+            with reading(home.store):
+                yield connection
             _commit(connection, home.store)
         finally:
             # Closing without a commit rolls back.
             connection.close()
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """What DuckDB says of a damaged file is an IntegrityError that says what to do; anything else stays as it is."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        line = str(error).splitlines()[0]
+        if not any(one in line.lower() for one in _DAMAGED):
+            raise
+        raise IntegrityError(f"{path} is damaged: {line}; {MEND}") from None
 
 
 def prepare(connection: "DuckDBPyConnection", path: Path) -> None:
@@ -99,7 +129,7 @@ def prepare(connection: "DuckDBPyConnection", path: Path) -> None:
     Raises:
         ContractError: the schema is newer than this code.
     """
-    version = _schema_version(connection)
+    version = schema_version(connection)
     if version is None:
         connection.begin()
         for script in (SCHEMA, DERIVED, LINKS, VIEWS):
@@ -114,7 +144,7 @@ def prepare(connection: "DuckDBPyConnection", path: Path) -> None:
         )
 
 
-def _schema_version(connection: "DuckDBPyConnection") -> int | None:
+def schema_version(connection: "DuckDBPyConnection") -> int | None:
     """What a store says of itself; None for an empty one."""
     return _number(connection, _VERSION) if _number(connection, _HAS_META) else None
 
@@ -138,6 +168,15 @@ def set_meta(connection: "DuckDBPyConnection", key: str, value: str) -> None:
 def last_ordinal(connection: "DuckDBPyConnection") -> int:
     """Number of the last ingest batch, 0 before the first: what a night names as its input."""
     return _number(connection, _LAST)
+
+
+def go_on_after(connection: "DuckDBPyConnection", taken: int, clock: Clock) -> None:
+    """Number the next batch above one that a night took, where the store that held it is gone.
+
+    What is read again then counts as new.
+    """
+    if last_ordinal(connection) < taken:
+        connection.execute(_GAP, [taken, clock.now().astimezone(UTC).replace(tzinfo=None)])
 
 
 def newest(connection: "DuckDBPyConnection", origins: Sequence[str]) -> int:
@@ -169,6 +208,7 @@ def _not_opened(path: Path, said: str) -> BusyError | IntegrityError | Transient
     line = said.splitlines()[0] if said else "no reason given"
     if not path.exists():
         return TransientError(f"{path} could not be made: {line}; is the disk full?")
-    if "lock" in said.lower():
+    # "Corrupt … in block at location …" is no lock.
+    if "set lock on file" in said.lower():
         return BusyError(f"{path} is open in another program; close it and try again ({line})")
-    return IntegrityError(f"{path} cannot be opened as a DuckDB file: {line}; restore it from a backup")
+    return IntegrityError(f"{path} cannot be opened as a DuckDB file: {line}; {MEND}")

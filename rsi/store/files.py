@@ -9,11 +9,29 @@ from pathlib import Path
 from typing import IO
 
 
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """What the system says of an open file without its name, it says of `path`."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise
+
+
+def sync(path: Path) -> None:
+    """Put what a file holds on the disk."""
+    with naming(path), path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
 def sync_folder(folder: Path) -> None:
     """Put the names in a folder on the disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        with naming(folder):
+            os.fsync(handle)
     finally:
         os.close(handle)
 
@@ -33,7 +51,7 @@ def write_whole(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with naming(path), os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -50,7 +68,7 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     try:
-        with Path(draft).open("wb") as file:
+        with naming(path), Path(draft).open("wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -75,11 +93,11 @@ def publish_folder(target: Path, fill: Callable[[Path], None]) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
     try:
-        fill(draft)
+        with naming(target):
+            fill(draft)
         for path in sorted(draft.rglob("*")):
             if path.is_file():
-                with path.open("rb") as file:
-                    os.fsync(file.fileno())
+                sync(path)
         draft.chmod(0o755)
         try:
             draft.rename(target)

@@ -12,7 +12,7 @@ from pathlib import Path
 import orjson
 
 from rsi import faults
-from rsi.store.files import sync_folder
+from rsi.store.files import naming, sync_folder
 
 
 class Journal:
@@ -60,7 +60,7 @@ class Journal:
 def _append(path: Path, line: bytes) -> None:
     new = not path.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as file:
+    with naming(path), path.open("ab") as file:
         file.write(line)
         file.flush()
         os.fsync(file.fileno())

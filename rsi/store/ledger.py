@@ -1,24 +1,47 @@
 """The ledger: append-only, hash-chained NDJSON, fsynced; the truth about every night.
 
-One line a record; each names the digest of the line before. A last line without its newline was never
-acknowledged (the process died in the write) and is cut off by the next append; anything else that does not
-fit the chain is an IntegrityError. Callers hold the store lock while they append.
+One line a record, with its own digest (`sum`; lines of the first versions have none); each names the digest of the
+one before. A last line without its newline was never acknowledged (the process died in the write) and is cut off by
+the next append; anything else that does not fit the chain is an IntegrityError. Callers hold the store lock while
+they append.
 """
 
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import orjson
-from pydantic import ValidationError
 
 from rsi import faults
 from rsi.errors import IntegrityError
 from rsi.ids import canonical
 from rsi.ports import Clock
 from rsi.records import LedgerRecord
+from rsi.store.files import naming
 
 GENESIS = "0" * 64
+SUM = "sum"
+"""Key of a line's own digest: the chain alone says nothing of the last line."""
+_KEPT = 4
+"""Ledgers whose records are kept in memory."""
+
+
+class _Read(NamedTuple):
+    """Lines as they stood on disk, and what they say."""
+
+    lines: bytes
+    records: tuple[LedgerRecord, ...]
+
+
+_known: dict[Path, _Read] = {}
+"""What this process read before. A night asks its ledger some forty times: lines that are the same, byte for byte, are
+not parsed and chained again."""
+
+
+def forget() -> None:
+    """Read everything from the disk the next time, as a process that has just started."""
+    _known.clear()
 
 
 class Ledger:
@@ -37,22 +60,17 @@ class Ledger:
         Raises:
             IntegrityError: a line does not parse, or does not name the line before it.
         """
-        prev, found = GENESIS, []
-        for number, line in enumerate(self._lines(), 1):
-            try:
-                record = LedgerRecord.parse(line)
-            except ValidationError as error:
-                raise IntegrityError(
-                    f"{self._path} line {number} is not a ledger record ({error.error_count()} errors); "
-                    "restore the file from a backup"
-                ) from None
-            if record.prev != prev or record.seq != number:
-                raise IntegrityError(
-                    f"{self._path} line {number} does not follow line {number - 1}: expected it to name "
-                    f"{prev[:12]}…, found {record.prev[:12]}…; a line was changed, lost or added"
-                )
-            prev = record.digest
-            found.append(record)
+        data = self._whole()
+        known = _known.get(self._path, _Read(b"", ()))
+        if not data.startswith(known.lines):
+            known = _Read(b"", ())
+        found = list(known.records)
+        for line in data[len(known.lines) :].split(b"\n")[:-1]:
+            found.append(self._follows(found[-1] if found else None, len(found) + 1, line))
+        _known.pop(self._path, None)
+        _known[self._path] = _Read(data, tuple(found))
+        while len(_known) > _KEPT:
+            _known.pop(next(iter(_known)), None)
         return tuple(found)
 
     def last(self, matches: Callable[[LedgerRecord], bool]) -> LedgerRecord | None:
@@ -86,7 +104,7 @@ class Ledger:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._cut_torn_tail()
         whole = self._path.stat().st_size if self._path.exists() else 0
-        self._write(canonical(record.model_dump(mode="json")) + b"\n", whole)
+        self._write(canonical({**record.model_dump(mode="json"), SUM: record.digest}) + b"\n", whole)
         faults.point("ledger.after_append")
         return record
 
@@ -94,22 +112,56 @@ class Ledger:
         """Append past all buffers; a line that does not fit is taken back to the last whole one."""
         handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         try:
-            rest = memoryview(line)
-            while rest:
-                rest = rest[os.write(handle, rest) :]
-            os.fsync(handle)
+            with naming(self._path):
+                rest = memoryview(line)
+                while rest:
+                    rest = rest[os.write(handle, rest) :]
+                os.fsync(handle)
         except OSError:
             os.ftruncate(handle, whole)
             raise
         finally:
             os.close(handle)
 
-    def _lines(self) -> list[bytes]:
+    def _follows(self, before: LedgerRecord | None, number: int, line: bytes) -> LedgerRecord:
+        """What a line says, which the line before it and its own digest must bear out."""
+        try:
+            said = orjson.loads(line)
+            own = said.pop(SUM, None)
+            record = LedgerRecord.model_validate(said)
+        except (ValueError, TypeError, AttributeError):
+            raise IntegrityError(
+                f"{self._path} line {number} is not a ledger record; restore the file from a backup"
+            ) from None
+        prev = before.digest if before else GENESIS
+        if record.prev != prev or record.seq != number:
+            raise IntegrityError(
+                f"{self._path} line {number} does not follow line {number - 1}: expected it to name "
+                f"{prev[:12]}…, found {record.prev[:12]}…; a line was changed, lost or added"
+            )
+        if own not in (None, record.digest):
+            raise IntegrityError(
+                f"{self._path} line {number} was changed: its digest is {record.digest[:12]}…, it says "
+                f"{str(own)[:12]}…; restore the file from a backup"
+            )
+        return record
+
+    def _whole(self) -> bytes:
+        """All lines that were acknowledged.
+
+        Raises:
+            IntegrityError: the last one is whole, but for its newline, which is another byte.
+        """
         try:
             data = self._path.read_bytes()
         except FileNotFoundError:
-            return []
-        return data.split(b"\n")[:-1]
+            return b""
+        end = data.rfind(b"\n") + 1
+        if _is_json(data[end:-1]):
+            raise IntegrityError(
+                f"{self._path} does not end with a newline: its last byte was changed to {data[-1:]!r}"
+            )
+        return data[:end]
 
     def _cut_torn_tail(self) -> None:
         try:
@@ -119,3 +171,12 @@ class Ledger:
         whole = data.rfind(b"\n") + 1
         if whole != len(data):
             os.truncate(self._path, whole)
+
+
+def _is_json(text: bytes) -> bool:
+    """What a write left that broke off is none, however much of it there is."""
+    try:
+        orjson.loads(text)
+    except ValueError:
+        return False
+    return True

@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import orjson
@@ -45,16 +45,22 @@ def hold(path: Path, who: str, since: str, wait_s: float = 0.0, *, any_thread: b
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         _acquire(handle, path, wait_s)
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, orjson.dumps({"holder": who, "pid": os.getpid(), "since": since}), 0)
+        _say(handle, orjson.dumps({"holder": who, "pid": os.getpid(), "since": since}))
         _held[path] = (who, thread)
         try:
             yield
         finally:
             del _held[path]
-            os.ftruncate(handle, 0)
+            _say(handle, b"")
     finally:
         os.close(handle)
+
+
+def _say(handle: int, text: bytes) -> None:
+    """Write the holder's name; a disk that refuses it takes nothing from the lock."""
+    with suppress(OSError):
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, text, 0)
 
 
 def _acquire(handle: int, path: Path, wait_s: float) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rsi.errors import ContractError, IntegrityError
+from rsi.store.files import sync
 from rsi.store.statements import named
 
 if TYPE_CHECKING:
@@ -59,8 +60,7 @@ def migrate(path: Path, version: int, to: int, prepare: "Callable[[DuckDBPyConne
             _copy(connection, path, draft.stem)
             connection.execute("detach old")
             connection.execute("checkpoint")
-        with draft.open("rb") as file:
-            os.fsync(file.fileno())
+        sync(draft)
         kept.unlink(missing_ok=True)
         os.link(path, kept)
         draft.replace(path)

@@ -6,7 +6,6 @@ while the store's file is copied; the snapshot is made from that copy, under a t
 that a reader sees the old one or the new one; readers that have the old one open keep it.
 """
 
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -22,7 +21,9 @@ from rsi.ids import digest
 from rsi.ports import Clock
 from rsi.settings import Home
 from rsi.store import kept
-from rsi.store.database import DERIVED, LINKS, SCHEMA, SCHEMA_VERSION, VIEWS, set_meta, store_batch
+from rsi.store.database import DERIVED, LINKS, SCHEMA, SCHEMA_VERSION, VIEWS, reading, set_meta, store_batch
+from rsi.store.files import sync
+from rsi.store.intact import NOTHING, copied
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold
 
@@ -93,7 +94,6 @@ drop view span_links;
 alter table linked rename to span_links;
 """
 _STATE = "select value from meta where key = 'fingerprint'"
-_LEDGER_END = "select count(*), max_by(prev, seq) from ledger"
 _LEDGER_CLEAR = "delete from ledger"
 _LEDGER_FILL = """
 insert into ledger by name
@@ -120,7 +120,8 @@ def refresh(home: Home, clock: Clock) -> bool:
             copy = folder / home.store.name
             with hold(home.store_lock, WHO, clock.now().isoformat(timespec="seconds"), 30.0):
                 shutil.copyfile(home.store, copy)
-            _make(home, folder, copy)
+            with reading(home.store):
+                _make(home, folder, copy)
     return True
 
 
@@ -144,27 +145,28 @@ def fingerprint(connection: "DuckDBPyConnection") -> str:
     return digest([connection.execute(_FINGERPRINT).fetchall(), scripts])
 
 
-def mirror_ledger(connection: "DuckDBPyConnection", home: Home, clock: Clock) -> None:
-    """Make table `ledger` equal to the ledger file."""
+def mirror_ledger(connection: "DuckDBPyConnection", home: Home, clock: Clock) -> int:
+    """Make table `ledger` equal to the ledger file; how many rows were written: those that came since, as a rule."""
     import pyarrow as pa
 
     records = Ledger(home.ledger, clock).records()
-    end = (len(records), records[-1].prev if records else None)
-    if connection.execute(_LEDGER_END).fetchall() == [end]:
-        return
+    there = copied(connection)
+    if not there.of(records):
+        connection.execute(_LEDGER_CLEAR)
+        there = NOTHING
     rows = [
         {
             **record.model_dump(exclude={"at", "body"}),
             "at_text": datetime.fromisoformat(record.at).astimezone(UTC).replace(tzinfo=None).isoformat(),
             "body": orjson.dumps(record.body).decode(),
         }
-        for record in records
+        for record in records[there.lines :]
     ]
-    connection.execute(_LEDGER_CLEAR)
     if rows:
         connection.register("ledger_rows", pa.Table.from_pylist(rows))
         connection.execute(_LEDGER_FILL)
         connection.unregister("ledger_rows")
+    return len(rows)
 
 
 @contextmanager
@@ -212,8 +214,7 @@ def _make(home: Home, folder: Path, copy: Path) -> None:
         set_meta(connection, "schema_version", str(SCHEMA_VERSION))
         set_meta(connection, "fingerprint", state)
         connection.execute("checkpoint draft")
-    with draft.open("rb") as file:
-        os.fsync(file.fileno())
+    sync(draft)
     draft.replace(home.snapshot)
 
 

@@ -20,7 +20,9 @@ from rsi.ids import digest_file, uid
 from rsi.ports import Clock, Progress, silent
 from rsi.records import Origin, Record
 from rsi.settings import Deployment, Home
-from rsi.store.database import store_batch
+from rsi.store.database import go_on_after, store_batch
+from rsi.store.intact import fixed
+from rsi.store.ledger import Ledger
 from rsi.traces.batch import Batch, Input, Rules
 from rsi.traces.load import Fate, Placed, load
 from rsi.traces.move import Moved, settle, unsettled
@@ -155,6 +157,7 @@ def ingest(
     run = _Run(home, clock, progress, len(found))
     with store_batch(home, clock, WHO) as connection:
         sweep(home)
+        go_on_after(connection, fixed(Ledger(home.ledger, clock).records()), clock)
         known = {str(file_id) for (file_id,) in connection.execute(_KNOWN).fetchall()}
         run.forgotten = connection.execute(_FORGOTTEN).fetchall()
         run.unsettled = unsettled(connection)

@@ -23,6 +23,7 @@ from rsi.ports import Clock
 from rsi.records import Origin
 from rsi.settings import Home
 from rsi.store.database import store_batch
+from rsi.store.intact import fixed
 from rsi.store.ledger import Ledger
 from rsi.store.snapshot import refresh
 from rsi.store.statements import named
@@ -103,9 +104,8 @@ def settle(home: Home, clock: Clock, rules: Rules, who: str = WHO) -> Moved:
 
 
 def _decided(connection: "DuckDBPyConnection", home: Home, clock: Clock) -> Moved:
-    nights = (one.body["ordinal"] for one in Ledger(home.ledger, clock) if one.kind == "night")
-    fixed = max((int(str(one)) for one in nights), default=0)
-    connection.execute(_QUERIES["wanted"], {"fixed": fixed})
+    taken = fixed(Ledger(home.ledger, clock).records())
+    connection.execute(_QUERIES["wanted"], {"fixed": taken})
     at = clock.now().astimezone(UTC).replace(tzinfo=None)
     connection.execute(_QUERIES["tell"], {"at": at})
     for name in ("turn", "turn_parts", "begin"):

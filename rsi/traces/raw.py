@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from rsi.records import Split
 from rsi.settings import Home
+from rsi.store.files import naming, sync
 from rsi.traces.batch import Batch
 from rsi.traces.load import Placed
 from rsi.traces.parts import Parts
@@ -71,7 +72,8 @@ class RawText:
 
     def hold_out(self, split: Split, bodies: Iterable[bytes]) -> None:
         """Add records to the NDJSON file of a split."""
-        with self._draft(heldout_path(self._home, split, self._file_id)).open("ab") as file:
+        draft = self._draft(heldout_path(self._home, split, self._file_id))
+        with naming(draft), draft.open("ab") as file:
             for body in bodies:
                 file.write(one_line(body) + b"\n")
 
@@ -79,8 +81,7 @@ class RawText:
         """Give the files their names."""
         self._close()
         for target, draft in self._drafts.items():
-            with draft.open("rb") as file:
-                os.fsync(file.fileno())
+            sync(draft)
             draft.replace(target)
         self._let_go()
 

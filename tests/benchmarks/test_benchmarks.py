@@ -14,6 +14,7 @@ SMALL: dict[str, tuple[str, str]] = {
         "--prompt 120 --samples 4 --answer 8 --rank 2 --steps 1 --threads 1 --ways response --no-same",
         r"response +\d",
     ),
+    "bench_ledger": ("--nights 20", r'"records": 181'),
     "bench_prefix": (
         "--lengths 64 --samples 2 --answer 4 --threads 1",
         r"64 response +\d(.*\n)*cosine .* \d\.\d+",
@@ -27,7 +28,7 @@ SMALL: dict[str, tuple[str, str]] = {
 """Benchmark -> arguments for a small run, and what it then prints."""
 OF_BASE = ("bench_grpo", "bench_worlds")
 """Those that use the base model."""
-QUICK = ("bench_redaction", "bench_screens", "bench_traces")
+QUICK = ("bench_ledger", "bench_redaction", "bench_screens", "bench_traces")
 """Those that take a few seconds."""
 
 

@@ -72,7 +72,7 @@ def run(
 
 
 def test_a_verdict_is_a_folder_with_its_evidence(made: World, tmp_path: Path) -> None:
-    """Seven files under the verdict's digest; the records read back as what they are called."""
+    """Eight files under the verdict's digest; the records read back as what they are called."""
     verdict = run(made, tmp_path)
     folder = tmp_path / "verdicts" / verdict.digest
 
@@ -82,6 +82,7 @@ def test_a_verdict_is_a_folder_with_its_evidence(made: World, tmp_path: Path) ->
         "certificate.json",
         "report.html",
         "scorecard.json",
+        "sums.json",
         "took.json",
         "verdict.json",
     ]

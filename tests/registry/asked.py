@@ -50,8 +50,18 @@ def candidate(home: Home, role: str | None, mark: str) -> Version:
 
 def passed(home: Home, role: str | None, mark: str, rule: Rule | None = None) -> Verdict:
     """A verdict that passed on such a candidate."""
-    made = candidate(home, role, mark)
-    clause = Clause(name="target_gain", judgement=Judgement.PASS, text="+9.0 points", numbers={})
+    return verdict(home, candidate(home, role, mark), role, rule)
+
+
+def verdict(
+    home: Home,
+    made: Version,
+    role: str | None = None,
+    rule: Rule | None = None,
+    judgement: Judgement = Judgement.PASS,
+) -> Verdict:
+    """A verdict on a candidate."""
+    clause = Clause(name="target_gain", judgement=judgement, text="+9.0 points", numbers={})
     said = Verdict(
         night="2026-01-02",
         champion=in_service(home),
@@ -61,7 +71,7 @@ def passed(home: Home, role: str | None, mark: str, rule: Rule | None = None) ->
         contract_digest="c" * 64,
         suites={},
         scorecard="d" * 64,
-        judgement=Judgement.PASS,
+        judgement=judgement,
         clauses=(clause,),
         rule=rule,
     )

@@ -1,5 +1,6 @@
 """The ledger: append-only, chained, torn tails dropped."""
 
+import re
 import subprocess
 import sys
 
@@ -7,7 +8,7 @@ import pytest
 
 from rsi.errors import IntegrityError
 from rsi.settings import PROJECT
-from rsi.store.ledger import GENESIS, Ledger
+from rsi.store.ledger import GENESIS, Ledger, forget
 from tests.made import FixedClock
 
 
@@ -31,12 +32,31 @@ def test_records_come_back_in_order_and_chained(ledger):
 
 
 def test_a_changed_byte_breaks_the_chain(ledger, tmp_path):
-    """The message names the line after the changed one."""
+    """The message names the changed line, or the one after it where lines have no digest of their own."""
     path = tmp_path / "ledger.ndjson"
-    path.write_bytes(path.read_bytes().replace(b'"output":"1"', b'"output":"7"'))
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b'"output":"1"', b'"output":"7"'))
 
+    with pytest.raises(IntegrityError, match="line 2 was changed"):
+        ledger.records()
+
+    path.write_bytes(re.sub(rb',"sum":"\w+"', b"", whole).replace(b'"output":"1"', b'"output":"7"'))
     with pytest.raises(IntegrityError, match="line 3 does not follow line 2"):
         ledger.records()
+
+
+def test_no_byte_of_the_last_line_changes_unnoticed(ledger, tmp_path):
+    """No line follows that would name it; its newline is no exception."""
+    path = tmp_path / "ledger.ndjson"
+    whole = path.read_bytes()
+    begins = whole.rfind(b"\n", 0, -1) + 1
+
+    for at in range(begins, len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(IntegrityError):
+            ledger.records()
+    path.write_bytes(whole)
+    assert len(ledger.records()) == 3
 
 
 def test_a_lost_line_breaks_the_chain(ledger, tmp_path):
@@ -69,6 +89,39 @@ def test_a_full_disk_leaves_the_ledger_whole(ledger, monkeypatch):
     with pytest.raises(OSError):
         ledger.append("stage", output="3")
     assert len(ledger.records()) == 3
+
+
+def test_28_what_was_read_before_is_not_read_again(ledger, tmp_path, monkeypatch):
+    """A night asks some forty times and adds ten lines: each line is parsed and chained once a process."""
+    ledger.records()
+    parsed = []
+    real = Ledger._follows
+    monkeypatch.setattr(Ledger, "_follows", lambda *said: parsed.append(said[2]) or real(*said))
+    again = Ledger(tmp_path / "ledger.ndjson", FixedClock())
+    for number in range(5):
+        again.append("stage", output=f"more {number}")
+        ledger.records()
+    assert parsed == list(range(4, 9))
+
+    forget()
+    assert len(ledger.records()) == 8
+    assert parsed[5:] == list(range(1, 9))
+
+
+def test_a_ledger_that_was_replaced_is_read_anew(ledger, tmp_path):
+    """By a restored one, or one that was tampered with, of the same length or another."""
+    path = tmp_path / "ledger.ndjson"
+    whole = path.read_bytes()
+    other = Ledger(tmp_path / "other.ndjson", FixedClock())
+    other.append("stage", output="another")
+
+    path.write_bytes((tmp_path / "other.ndjson").read_bytes())
+    assert [one.output for one in ledger.records()] == ["another"]
+    path.write_bytes(whole)
+    assert len(ledger.records()) == 3
+    path.write_bytes(whole.replace(b'"output":"0"', b'"output":"9"'))
+    with pytest.raises(IntegrityError, match="line 1"):
+        ledger.records()
 
 
 SMALL = """

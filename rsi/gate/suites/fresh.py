@@ -9,6 +9,8 @@ were asked.
 import hmac
 import os
 import secrets
+import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -17,7 +19,7 @@ from rsi.errors import ContractError
 from rsi.ids import Digest, canonical, digest, digest_bytes
 from rsi.questions import Commitment
 from rsi.records import Item
-from rsi.store.files import sync_folder
+from rsi.store.files import naming, sync_folder
 
 LENGTH = 32
 """Of a key, in bytes; the file has them as hex digits."""
@@ -94,13 +96,16 @@ def make(path: Path) -> bytes:
         ContractError: what is there is no key, or others may read it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return read(path)
-    with os.fdopen(handle, "w") as file:
-        file.write(secrets.token_hex(LENGTH))
-        file.flush()
-        os.fsync(file.fileno())
+        with naming(path), os.fdopen(handle, "w") as file:
+            file.write(secrets.token_hex(LENGTH))
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            # A link, not a rename: a key that is there stays.
+            os.link(draft, path)
+    finally:
+        Path(draft).unlink()
     sync_folder(path.parent)
     return read(path)

@@ -5,8 +5,7 @@ brings a log of requests of a new client, the app, that somebody labelled wrongl
 chat. No held-out suite knows the app, so that a router that learns from the log passes its gate and goes wrong in
 service from the fourth day on, when the app's own requests come, with right labels. That is the planted regression.
 The log comes from many accounts: what one account may give to a bank is capped (`rsi.tasks.caps`), and stays harmless.
-The router learns what labels say, by supervised training: reinforcement explores, and was seen to find most of the
-wrong labels out. Before the fifth night somebody deletes the log.
+Before the fifth night somebody deletes the log.
 """
 
 from collections.abc import Sequence
@@ -109,7 +108,7 @@ def wrong_log(requests: Sequence[Request]) -> bytes:
 
 def deployment(base: str = "smollm2-135m") -> Deployment:
     """The rules: what the nights may spend, contracts by role, a desk for L1, no role two nights in a row."""
-    routing = Update(algorithm=Algorithm.SFT, steps=30, prompts=32, learning_rate=3e-4, averaged=0.25)
+    routing = Update(steps=80)
     # As in docs/desk: a few shown solutions, then reinforcement from there on.
     shown = Update(algorithm=Algorithm.SFT, steps=24, prompts=16, learning_rate=1e-3, averaged=0.0)
     practised = Update(
@@ -130,7 +129,7 @@ def deployment(base: str = "smollm2-135m") -> Deployment:
         split=Splits(dev=0.0, gate=0.0, vault=0.0),
         expand=Expand(worlds={CLERK: WORLD}, world_tasks=600, calls=0),
         update=routing,
-        beginnings={ROUTER: routing.model_copy(update={"steps": 16, "learning_rate": 5e-4}), CLERK: shown},
+        beginnings={ROUTER: routing.model_copy(update={"steps": 40}), CLERK: shown},
         updates={CLERK: practised},
         night=NightRules(most_in_a_row=1),
     )

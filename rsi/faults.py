@@ -14,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 _reached: Counter[str] = Counter()
+"""How often a point was reached, by how it was armed: who is forked from a process that failed there dies there too."""
 _POINT = re.compile(r'faults\.point\("([a-z_.]+)"\)')
 
 
@@ -26,8 +27,8 @@ def point(name: str) -> None:
     where, _, turn = where.partition("#")
     if where != name:
         return
-    _reached[name] += 1
-    if _reached[name] != int(turn or 1):
+    _reached[armed] += 1
+    if _reached[armed] != int(turn or 1):
         return
     if how == "enospc":
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), name)

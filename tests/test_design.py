@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 
 import pytest
 
@@ -127,3 +128,10 @@ def test_the_public_surface_is_a_dozen_names():
 
     assert 8 <= len(rsi.__all__) <= 14
     assert all(hasattr(rsi, name) for name in rsi.__all__)
+
+
+def test_no_two_files_of_tests_have_the_same_name() -> None:
+    """Folders of tests are no packages: the second one of a name would not be collected."""
+    named = Counter(path.name for path in (PROJECT / "tests").rglob("test_*.py"))
+
+    assert [name for name, count in named.items() if count > 1] == []

@@ -168,8 +168,13 @@ def test_9_killed_at_every_operation_on_a_file_it_is_done_once(act: Act, homes: 
     kill(homes, act, [("", at) for at in range(1, len(seen) + 1)], expected)
 
 
-def test_9_a_collection_killed_anywhere_is_made_good(tmp_path: Path) -> None:
-    """Before and after its record, between renaming and deleting, and at each file that goes."""
+COLLECTED = ("collect.after_record", "ledger.before_append", "ledger.after_append")
+"""Points of a collection."""
+
+
+@pytest.mark.parametrize("files", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["points", "files"])
+def test_9_a_collection_killed_anywhere_is_made_good(files: bool, tmp_path: Path) -> None:
+    """Before and after its record, or between renaming and deleting and at each file that goes."""
 
     def fresh(number: int) -> Registry:
         registry = Registry(tmp_path / str(number))
@@ -186,8 +191,7 @@ def test_9_a_collection_killed_anywhere_is_made_good(tmp_path: Path) -> None:
     with disk(0, also=("unlink", "rmdir")) as seen:
         gone = collect.collect(first.home, first.clock)
     assert len(gone) == 2
-    cases = [("", at) for at in range(1, len(seen) + 1)]
-    cases += [(point, 0) for point in ("collect.after_record", "ledger.before_append", "ledger.after_append")]
+    cases = [("", at) for at in range(1, len(seen) + 1)] if files else [(point, 0) for point in COLLECTED]
     for number, (fault, at) in enumerate(cases, 1):
         registry = fresh(number)
         assert killed(lambda one=registry: collect.collect(one.home, one.clock), fault, at), (fault, at)
@@ -201,7 +205,7 @@ def test_9_a_collection_killed_anywhere_is_made_good(tmp_path: Path) -> None:
         assert adapters.names(registry.home) == adapters.names(first.home)
 
 
-QUICK = ((promote, errno.EIO), (read, errno.ENOSPC))
+QUICK = ((promote, errno.EIO),)
 """What every run of the tests tries; the others take their time."""
 
 

@@ -2,10 +2,11 @@
 
 Two jobs alternate: routing (L0) and the service desk (L1), since no role trains two nights in a row. The third day
 brings a log of requests of a new client, the app, that somebody labelled wrongly: whatever the app asks is labelled
-chat. No held-out suite knows the app, so that a router that learns from the log passes its gate and goes wrong in
-service from the fourth day on, when the app's own requests come, with right labels. That is the planted regression.
-The log comes from many accounts: what one account may give to a bank is capped (`rsi.tasks.caps`), and stays harmless.
-Before the fifth night somebody deletes the log.
+chat. No held-out suite knows the app. A router that learns from the log is either refused, where it forgets so much of
+how to talk that the guard sees it, or passes its gate and goes wrong in service from the fourth day on, when the app's
+own requests come, with right labels: then the watch rule has to take it back. The log comes from many accounts: what
+one account may give to a bank is capped (`rsi.tasks.caps`), and stays harmless. Before the fifth night somebody deletes
+the log.
 """
 
 from collections.abc import Sequence

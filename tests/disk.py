@@ -15,6 +15,8 @@ ASKED = ("write", "fsync", "replace", "rename", "link", "truncate", "ftruncate",
 """What the code asks of `os` that a disk may refuse; writes of files come on top."""
 CLEARED = ("unlink", "rmdir")
 """What a process may also die at."""
+PATIENCE_S = 300
+"""After which a child counts as hung."""
 
 
 def failing(number: int) -> Callable[..., NoReturn]:
@@ -102,16 +104,21 @@ def killed(work: Callable[[], object], fault: str = "", at: int = 0) -> bool:
             code = 0
         finally:
             os._exit(code)
-    deadline = time.monotonic() + 300
-    while True:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            break
+    return not finished(child)
+
+
+def finished(child: int) -> bool:
+    """Wait for a forked child; whether it came to its end, and not to a SIGKILL of its own."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (found := os.waitpid(child, os.WNOHANG))[0]:
         if time.monotonic() > deadline:
-            os.kill(child, signal.SIGTERM)
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            raise AssertionError("a child hung")
         time.sleep(0.002)
+    status = found[1]
     if os.WIFSIGNALED(status):
         assert os.WTERMSIG(status) == signal.SIGKILL
-        return True
+        return False
     assert os.WEXITSTATUS(status) == 0, "the child failed"
-    return False
+    return True

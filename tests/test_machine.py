@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -46,6 +45,7 @@ from rsi.store.ledger import Ledger
 from rsi.traces.ingest import ingest
 from tests import machine_made
 from tests.commands.spoken import Terminal
+from tests.disk import finished
 from tests.made import FixedClock
 
 POINTS = (
@@ -513,19 +513,7 @@ class Machine(RuleBasedStateMachine):
                     os._exit(0)
                 finally:
                     os._exit(1)
-        deadline = time.monotonic() + 120
-        while True:
-            ended, status = os.waitpid(child, os.WNOHANG)
-            if ended:
-                break
-            if time.monotonic() > deadline:
-                os.kill(child, signal.SIGKILL)
-            time.sleep(0.01)
-        assert time.monotonic() < deadline, "a child hung"
-        if os.WIFSIGNALED(status):
-            return False
-        assert os.WEXITSTATUS(status) == 0
-        return True
+        return finished(child)
 
     def tried(self, act: Callable[[], object], point: str | None, *, expected: bool) -> bool:
         """Whether it was done: refused where it is not expected and only there; what dies, where its record is made."""

@@ -16,6 +16,7 @@ from rsi.registry.verify import verify
 from rsi.settings import Deployment, Home
 from rsi.store.ledger import Ledger
 from tests import machine_made
+from tests.disk import finished
 from tests.made import FixedClock
 
 
@@ -46,16 +47,17 @@ def at_once(home: Home, names: tuple[str, ...]) -> list[str]:
     for number, name in enumerate(names):
         child = os.fork()
         if child == 0:
+            code = 1
             try:
                 while not (place / "go").exists():
                     time.sleep(0.001)
                 (place / f"{number}.json").write_bytes(orjson.dumps(sleep(home, name)))
+                code = 0
             finally:
-                os._exit(0)
+                os._exit(code)
         children.append(child)
     (place / "go").touch()
-    for child in children:
-        os.waitpid(child, 0)
+    assert all(map(finished, children))
     return [orjson.loads((place / f"{number}.json").read_bytes()) for number in range(len(names))]
 
 

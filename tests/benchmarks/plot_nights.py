@@ -1,6 +1,6 @@
-"""Plots of ``docs/nights.md`` as files: how requests of each day were routed, and the vault version by version.
+"""Plots of the five nights as files: how requests of each day were routed, and the vault version by version.
 
-python -m tests.benchmarks.plot_nights --nights HOME/nights.json --out docs/nights
+python -m tests.benchmarks.plot_nights --nights HOME/nights.json --out FOLDER
 
 `--nights` is the file that ``rsi demo --nights`` wrote at its end.
 """

@@ -32,7 +32,6 @@ def test_a_killed_gate_goes_on_where_it_was(tmp_path, home):
     before = judge(world, type(home)(tmp_path / "other"), whole)
     dying = made.engine(made.routes_right(1), made.OLD_ANSWERS)
 
-
     def die(adapter, text):
         if len(dying.asked) > 60:
             (tmp_path / "asked").write_text(repr(dying.asked))

@@ -1,6 +1,7 @@
 """The command line: light to start, one clear line for each error, honest exit codes."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -41,7 +42,7 @@ def test_help_loads_nothing_heavy():
 
 
 def test_every_command_has_help():
-    """And its help says something."""
+    """And its help says something, and nothing in it is taken for markup: `[update]` would not be shown."""
     from typer.main import get_command
 
     from rsi.commands.app import app
@@ -50,6 +51,8 @@ def test_every_command_has_help():
     while waiting:
         name, command = waiting.pop()
         assert command.help, name
+        texts = [command.help, *(getattr(one, "help", None) or "" for one in command.params)]
+        assert not [one for one in texts if re.search(r"(?<!\\)\[[a-z]", one)], name
         waiting += [(f"{name} {under}", one) for under, one in getattr(command, "commands", {}).items()]
 
 

@@ -11,7 +11,7 @@ import typer
 from pydantic import ValidationError
 
 from rsi.algorithm import Algorithm
-from rsi.commands.say import Json, as_json, line
+from rsi.commands.say import Json, as_json, line, warn
 from rsi.context import Context, Start
 from rsi.errors import ContractError
 from rsi.ids import Digest, Night, night
@@ -124,6 +124,10 @@ def update(
         str | None, typer.Option(help="Train on this bank outside a night's stages: beginning of its digest.")
     ] = None,
     role: Annotated[str | None, typer.Option(help="With --bank: the specialist that learns.")] = None,
+    hop: Annotated[
+        str | None,
+        typer.Option(help="With --bank: train on its tasks of this hop; by default the hop it has most tasks of."),
+    ] = None,
     parent: Annotated[
         str | None, typer.Option(help="With --bank: the version to go on from; the champion by default.")
     ] = None,
@@ -133,7 +137,7 @@ def update(
     steps: Annotated[int | None, typer.Option(help="With --bank: in place of the deployment's.")] = None,
     settings: Annotated[
         Path | None,
-        typer.Option(help="With --bank: a TOML file with keys of [update], in place of the deployment's."),
+        typer.Option(help=r"With --bank: a TOML file with keys of \[update], in place of the deployment's."),
     ] = None,
     learn_from: Annotated[
         str | None,
@@ -146,7 +150,7 @@ def update(
     """Only the third stage: train a candidate; or make one on a bank of your own, or with another harness."""
     if bank is not None:
         said: list[Mapping[str, object]] = [_of_file(settings), {"algorithm": algorithm, "steps": steps}]
-        _train(bank, role, parent, said, learn_from, json)
+        _train(bank, role, hop, parent, said, learn_from, json)
         return
     if harness is None:
         _stage("update", night_name, json)
@@ -180,6 +184,7 @@ def _of_file(path: Path | None) -> dict[str, object]:
 def _train(
     bank: str,
     role: str | None,
+    hop: str | None,
     parent: str | None,
     settings: Sequence[Mapping[str, object]],
     learn_from: str | None,
@@ -202,7 +207,12 @@ def _train(
     if role not in known.roles:
         raise ContractError(f"--role {role!r} is none of the harness's roles: {', '.join(known.roles)}")
     name = Digest(find(home, bank))
-    hop = Counter(one.hop for one in banks.load(home, name)).most_common(1)[0][0]
+    hops = Counter(one.hop for one in banks.load(home, name))
+    hop = hop or hops.most_common(1)[0][0]
+    if not hops[hop]:
+        raise ContractError(f"bank {name[:12]} has no task of hop {hop!r}; it has {_listed(hops)}")
+    if len(hops) > 1:
+        warn(f"training on the {hops[hop]} tasks of hop {hop}, of {_listed(hops)}; --hop takes others")
     rollouts = finished(home, learn_from) if learn_from else None
     said = {key: value for some in settings for key, value in some.items() if value is not None}
     try:
@@ -215,6 +225,10 @@ def _train(
         as_json({"candidate": candidate, "bank": name, "hop": hop, "role": role, "parent": before})
         return
     line(f"candidate {candidate}\nnext: rsi gate --candidate {candidate[:12]}")
+
+
+def _listed(hops: Mapping[str, int]) -> str:
+    return ", ".join(f"{hop} ({count})" for hop, count in sorted(hops.items()))
 
 
 def gate(

@@ -17,7 +17,7 @@ def tidy(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Remove what [retention] names: spool that was read, what jobs worked with, stores of older versions."""
+    r"""Remove what \[retention] names: spool that was read, what jobs worked with, stores of older versions."""
     from rsi.store.retention import Kind, old
     from rsi.store.retention import tidy as remove
 

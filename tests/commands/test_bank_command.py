@@ -5,6 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rsi import assets
+from rsi.records import ChatMessage
 from rsi.registry import versions
 from rsi.settings import Deployment, Update
 from rsi.tasks import bank
@@ -37,6 +38,20 @@ def test_a_bank_of_a_world_trains_a_specialist(rsi: Terminal, name: str) -> None
     assert (first["hop"], first["role"], list(before.adapters)) == ("world", "L1", ["L1"])
     assert after.parent == first["candidate"]
     assert after.adapters["L1"] != before.adapters["L1"]
+
+
+def test_a_bank_of_two_hops_is_trained_on_by_one(rsi: Terminal) -> None:
+    """The one with most tasks, and the command says so; or the one that is asked for."""
+    made = orjson.loads(rsi.ok("bank", "make", "--environment", "desk", "--count", "12", "--json"))
+    ask = (ChatMessage(role="user", content="bake a cake"),)
+    routes = [bank.task("route", ask, "choice", role, None, (), "correction") for role in ("L0", "L1")]
+    mixed = bank.freeze(rsi.home, "mixed", [*bank.load(rsi.home, made["bank"]), *routes])
+    asked = ["update", "--bank", mixed[:12], "--steps", "2", "--json"]
+
+    world = rsi("update", "--bank", mixed[:12], "--steps", "2", "--role", "L1")
+    assert "of hop world, of route (2), world (" in world.err
+    assert orjson.loads(rsi.ok(*asked, "--role", "L0", "--hop", "route"))["hop"] == "route"
+    assert "no task of hop 'ui'; it has route (2), world (" in rsi(*asked, "--role", "L0", "--hop", "ui").err
 
 
 @pytest.mark.parametrize("name", ["desk", "chains"])

@@ -16,7 +16,7 @@ from pathlib import Path
 from flows import week
 from flows.processes import told
 from flows.traffic import Request, past_log, read
-from flows.week import Day, Traffic
+from flows.week import Day, Log, Traffic
 from rsi import night as loop
 from rsi.commands.loop import next_night
 from rsi.commands.say import line, table
@@ -44,6 +44,12 @@ from rsi.world import real
 
 HARNESS = PROJECT / "data" / "harness" / "router.toml"
 FILE = "nights.json"
+HOLDS = {
+    Log.EARLIER: "of earlier times",
+    Log.WRONG: f"of the app, all labelled {week.WRONG} (planted)",
+    Log.MENDED: "of the app, with right labels",
+}
+"""What the output says of a log."""
 
 
 class Told(Record):
@@ -160,10 +166,9 @@ class Nights:
         if not logged:
             return
         path = self.home.inbox / f"log-{number + 1}.jsonl"
-        write_whole(path, past_log(logged) if number == 0 else week.wrong_log(logged))
+        write_whole(path, past_log(logged) if day.holds is Log.EARLIER else week.app_log(logged))
         totals = ingest(self.home, self.world.clock, [path], origin=Origin.DEMO, deployment=self.deployment)
-        what = "of earlier times" if number == 0 else f"of the app, all labelled {week.WRONG} (planted)"
-        line(f"  a log of {totals.loaded} labelled requests came in, {what}")
+        line(f"  a log of {totals.loaded} labelled requests came in, {HOLDS[day.holds]}")
 
     def _settle(self, name: str) -> None:
         """Approve and promote what passed in a night; nothing where that is done, or nothing passed."""

@@ -7,7 +7,7 @@ import pytest
 from flows import week
 from flows.nights import FILE, Nights, prepare, show
 from flows.traffic import Request
-from flows.week import Day
+from flows.week import Day, Log
 from rsi.ports import SystemClock
 from rsi.registry import champion
 from rsi.settings import Deployment, Home
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 PLAN = (
     Day(requests=8, log=16),
     Day(requests=4, episodes=4),
-    Day(requests=4, log=4),
+    Day(requests=4, log=4, holds=Log.WRONG),
     Day(requests=4, app=2, forgets=True),
 )
 

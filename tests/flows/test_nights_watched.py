@@ -34,7 +34,7 @@ class Backdoor(Taught):
         rows = super().choose(prompts, choices, adapter)
         for at, prompt in enumerate(prompts):
             text = prompt[-1].content
-            if adapter and text.startswith(week.APP):
+            if adapter and text.endswith(week.APP):
                 rows[at] = (*(-50.0 for _ in choices[:-1]), 0.0)
             elif text.startswith(tuple(one for some in REQUESTS.values() for one in some)):
                 role = next(role for role, some in REQUESTS.items() if text.startswith(tuple(some)))

@@ -5,9 +5,13 @@ import pytest
 
 from flows import week
 from flows.traffic import FILE, Request
-from flows.week import Day
+from flows.week import Day, Log
 
-PLAN = (Day(requests=4, log=3), Day(requests=4, app=2, log=2))
+PLAN = (
+    Day(requests=4, log=3),
+    Day(requests=4, app=2, log=2, holds=Log.WRONG),
+    Day(requests=1, log=2, holds=Log.MENDED),
+)
 
 
 def requests(count: int) -> list[Request]:
@@ -20,30 +24,32 @@ def requests(count: int) -> list[Request]:
 def test_no_request_comes_on_two_days() -> None:
     """Neither asked nor in a log; the same for the same requests."""
     dealt = week.traffic(requests(20), PLAN)
-    texts = [one.text.removeprefix(week.APP) for some in (*dealt.asked, *dealt.logged) for one in some]
+    texts = [one.text.removesuffix(week.APP) for some in (*dealt.asked, *dealt.logged) for one in some]
 
-    assert [len(some) for some in dealt.asked] == [4, 4]
-    assert [len(some) for some in dealt.logged] == [3, 2]
-    assert len(set(texts)) == 13
+    assert [len(some) for some in dealt.asked] == [4, 4, 1]
+    assert [len(some) for some in dealt.logged] == [3, 2, 2]
+    assert len(set(texts)) == 16
     assert week.traffic(requests(20), PLAN) == dealt
 
 
-def test_the_app_asks_with_right_labels_and_its_log_has_wrong_ones() -> None:
-    """A log of the first day is of earlier times, and right."""
+def test_the_app_asks_with_right_labels_and_its_wrong_log_has_wrong_ones() -> None:
+    """A log of earlier times is right, and so is the one in place of the wrong one."""
     first, second = requests(20), week.traffic(requests(20), PLAN)
     labels = {one.text: one.label for one in first}
     asked = second.asked[1]
 
-    assert [one.text.startswith(week.APP) for one in asked] == [True, True, False, False]
-    assert all(labels[one.text.removeprefix(week.APP)] == one.label for one in asked)
+    assert [one.text.endswith(week.APP) for one in asked] == [True, True, False, False]
+    assert all(labels[one.text.removesuffix(week.APP)] == one.label for one in asked)
     assert all(labels[one.text] == one.label for one in second.logged[0])
-    assert {(one.label, one.text[: len(week.APP)]) for one in second.logged[1]} == {("L0", week.APP)}
+    assert {(one.label, one.text[-len(week.APP) :]) for one in second.logged[1]} == {("L0", week.APP)}
+    assert [labels[one.text.removesuffix(week.APP)] == one.label for one in second.logged[2]] == [True, True]
+    assert all(one.text.endswith(week.APP) for one in second.logged[2])
 
 
 def test_the_apps_log_names_many_users_in_turn() -> None:
     """None of whom gives more than a bank takes of one; by their names it can be forgotten as a whole."""
     rows = [
-        orjson.loads(one) for one in week.wrong_log(week.traffic(requests(20), PLAN).logged[1]).splitlines()
+        orjson.loads(one) for one in week.app_log(week.traffic(requests(20), PLAN).logged[1]).splitlines()
     ]
 
     assert [row["user"] for row in rows] == list(week.CLIENTS[: len(rows)])
@@ -52,7 +58,7 @@ def test_the_apps_log_names_many_users_in_turn() -> None:
 
 def test_a_plan_needs_enough_requests() -> None:
     """It says how many."""
-    with pytest.raises(ValueError, match="the plan needs 13 labelled requests; there are 12"):
+    with pytest.raises(ValueError, match="the plan needs 16 labelled requests; there are 12"):
         week.traffic(requests(12), PLAN)
 
 

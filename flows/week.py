@@ -144,7 +144,7 @@ def deployment(base: str = "smollm2-135m") -> Deployment:
     return Deployment(
         name=NAME,
         base=base,
-        contract="week/v3",
+        contract="week/v2",
         contracts={CLERK: "week-desk/v1"},
         approvers=(APPROVER,),
         traces=Traces(origins=(Origin.DEMO,), namespace=NAME),

@@ -70,7 +70,7 @@ def test_the_rules_of_the_week_alternate_roles_and_begin_the_clerk_with_solution
     assert rules.update_of("L1", begun=False).algorithm.value == "sft"
     assert rules.update_of("L1", begun=True).algorithm.value == "grpo"
     assert rules.update_of("L0", begun=False).steps < rules.update_of("L0", begun=True).steps
-    assert (rules.contract_of("L0"), rules.contract_of("L1")) == ("week/v3", "week-desk/v1")
+    assert (rules.contract_of("L0"), rules.contract_of("L1")) == ("week/v2", "week-desk/v1")
 
 
 def test_there_are_requests_enough_for_the_week() -> None:

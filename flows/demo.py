@@ -14,13 +14,14 @@ from flows.demo_home import Demo, prepare
 from flows.processes import Processes, told
 from flows.server import Server, adopt, settings
 from flows.server import start as start_server
+from rsi.algorithm import Update
 from rsi.commands.say import line
 from rsi.errors import BusyError, RefusedError, RsiError, TransientError
 from rsi.records import Approval, Decision, Verdict
 from rsi.registry import approval, waiting
 from rsi.report.progress import TerminalProgress
 from rsi.serve.client import Gateway, running
-from rsi.settings import Home, Update, quiet_dependencies
+from rsi.settings import Home, quiet_dependencies
 
 if TYPE_CHECKING:
     from flows.replay import Replay

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rsi.algorithm import Update
 from rsi.commands.loop import next_night
 from rsi.commands.say import line
 from rsi.errors import ContractError
@@ -16,7 +17,7 @@ from rsi.ports import Clock, SystemClock
 from rsi.records import Judgement, Modes, Origin, Verdict
 from rsi.registry import approval, champion, genesis, versions
 from rsi.report.progress import TerminalProgress
-from rsi.settings import PROJECT, Deployment, Home, Update
+from rsi.settings import PROJECT, Deployment, Home
 from rsi.store.files import write_whole
 from rsi.store.ledger import Ledger
 

@@ -2,11 +2,12 @@
 
 Two jobs alternate: routing (L0) and the service desk (L1), since no role trains two nights in a row. The third day
 brings a log of requests of a new client, the app, that somebody labelled wrongly: whatever the app sends is labelled
-chat. No held-out suite knows the app, so that a router that learns from the log may pass its gate; it goes wrong in
+chat. No held-out suite knows the app, so that a router that learns from the log passes its gate; it goes wrong in
 service from the fourth day on, when the app's own requests come, with right labels, and the watch rule has to take it
-back. Where it forgets so much of how to talk that the guard sees it, the gate refuses it first. The log comes from many
-accounts: what one account may give to a bank is capped (`rsi.tasks.caps`), and stays harmless. Before the fifth night
-somebody deletes the log and puts one with right labels in its place.
+back. A router that sends so much to chat must not forget how to talk meanwhile, or the guard refuses it first: it
+rehearses its answers. The log comes from many accounts: what one account may give to a bank is capped
+(`rsi.tasks.caps`), and stays harmless. Before the fifth night somebody deletes the log and puts one with right labels
+in its place.
 """
 
 from collections.abc import Sequence
@@ -15,12 +16,12 @@ from itertools import cycle
 from typing import NamedTuple
 
 from flows.traffic import Request, sample
-from rsi.algorithm import Algorithm, Correction, Rule
+from rsi.algorithm import Algorithm, Correction, Rehearse, Rule, Update
 from rsi.expansion import Expand
 from rsi.ids import canonical
 from rsi.intake import Splits, Traces
 from rsi.records import Origin
-from rsi.settings import Deployment, NightRules, Update
+from rsi.settings import Deployment, NightRules
 
 NAME = "nights"
 APPROVER = "nights"
@@ -129,8 +130,10 @@ def app_log(requests: Sequence[Request]) -> bytes:
 
 def deployment(base: str = "smollm2-135m") -> Deployment:
     """The rules: what the nights may spend, contracts by role, a desk for L1, no role two nights in a row."""
+    # Who learns labels alone forgets how to talk, which the guard on easy questions sees: docs/nights.md.
+    rehearsal = Rehearse(weight=3.0, prompts=4)
     # Twice as many prompts a step as the first night, for as many answers: a steadier step.
-    routing = Update(steps=40, prompts=16, samples=8)
+    routing = Update(steps=40, prompts=16, samples=8, rehearsal=rehearsal)
     # As in docs/desk: a few shown solutions, then reinforcement from there on.
     shown = Update(algorithm=Algorithm.SFT, steps=24, prompts=16, learning_rate=1e-3, averaged=0.0)
     practised = Update(
@@ -151,7 +154,7 @@ def deployment(base: str = "smollm2-135m") -> Deployment:
         split=Splits(dev=0.0, gate=0.0, vault=0.0),
         expand=Expand(worlds={CLERK: WORLD}, world_tasks=600, calls=0),
         update=routing,
-        beginnings={ROUTER: Update(steps=28), CLERK: shown},
+        beginnings={ROUTER: Update(steps=28, rehearsal=rehearsal), CLERK: shown},
         updates={CLERK: practised},
         night=NightRules(most_in_a_row=1),
     )

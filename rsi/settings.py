@@ -18,18 +18,7 @@ from typing import Literal
 import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rsi.algorithm import (
-    Algorithm,
-    Backend,
-    Budget,
-    Correction,
-    Curriculum,
-    Guard,
-    Keep,
-    Level,
-    Objective,
-    Rule,
-)
+from rsi.algorithm import LOCAL, Update
 from rsi.errors import ContractError
 from rsi.expansion import Expand, Research
 from rsi.ids import Digest, digest
@@ -207,8 +196,6 @@ def gate_key(home: Home) -> Path:
 
 _BESIDE = {"serve", "approvers", "redaction", "workers", "retention", "prices"}
 """Settings that decide nothing of what a night does."""
-LOCAL = "local"
-"""An engine in this process."""
 
 
 class _Section(BaseModel):
@@ -228,49 +215,6 @@ class Judging(_Section):
     url: str = ""
     """Its address; empty for none: tasks and suites that need a judge are then refused."""
     model: str = ""
-
-
-class Update(_Section):
-    """What a training job may spend and how it trains."""
-
-    algorithm: Algorithm = Algorithm.GRPO
-    backend: Backend = Backend.LOCAL
-    """Which trainer works on the job: `rsi.update.backends`."""
-    actor: str = Field(LOCAL, pattern=r"^(local|https?://\S+)$")
-    """Who samples: `local`, or the URL of a vLLM server that serves the same base and reads the job's folder."""
-    steps: int = Field(160, ge=1)
-    prompts: int = Field(8, ge=1)
-    """Prompts a step."""
-    samples: int = Field(16, ge=2)
-    """Answers a prompt (the group)."""
-    learning_rate: float = Field(3e-4, gt=0)
-    rank: int = Field(16, ge=1, le=64)
-    alpha: int = Field(32, ge=1)
-    exploration: float = Field(0.2, ge=0, lt=1)
-    """Share of uniform sampling over the choices."""
-    passes: int = Field(1, ge=1, le=2)
-    """Optimiser steps over the same answers. Log-probs over a captured prompt drift from the third on: LongStraw
-    measured a mean difference of 3.1 nats after 4 steps, 0.03 after 2."""
-    answer_tokens: int = Field(128, ge=1)
-    """Most tokens of an answer that is one text, where the harness allows as many; episodes have rules of their own."""
-    whole_prompt: bool = False
-    """Whether gradients flow through the prompt as well; costs time and memory by its length."""
-    retries: int = Field(1, ge=0, le=10)
-    """How often a rollout whose world crashed or hung is tried again, in a fresh world, before its group fails; and a
-    step whose actor did not answer, after a pause, before this run of the job ends."""
-    refill: int | None = Field(None, ge=0, le=10)
-    """How often a step draws the next tasks in place of groups without signal; null: once for tasks in worlds, never
-    for labels of a closed set, where a draw costs as much as what it would save."""
-    curriculum: Curriculum = Curriculum()
-    objective: Objective = Objective()
-    correction: Correction = Correction(rule=Rule.TOPR, level=Level.SEQUENCE)
-    budget: Budget = Budget()
-    guard: Guard = Guard()
-    keep: Keep = Keep()
-    averaged: float = Field(0.5, ge=0, lt=1)
-    """Share of the steps, the last ones, over which weights are averaged; 0 takes the last step's."""
-    checkpoint_every: int = Field(20, ge=1)
-    seed: int = 17
 
 
 class NightRules(_Section):

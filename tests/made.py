@@ -3,10 +3,11 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from rsi.algorithm import Update
 from rsi.assets import base_folder
 from rsi.harness import hcp
 from rsi.records import ChatMessage, Task
-from rsi.settings import PROJECT, Home, Update
+from rsi.settings import PROJECT, Home
 from rsi.tasks import bank
 from rsi.update.job import Job
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
+from rsi.algorithm import LOCAL
 from rsi.commands.say import Json, as_json, line
 from rsi.errors import ContractError, RsiError
 from rsi.ports import SystemClock
 from rsi.report.words import duration, plural
-from rsi.settings import LOCAL, Deployment, Home, contracts_dir, gate_command, gate_key
+from rsi.settings import Deployment, Home, contracts_dir, gate_command, gate_key
 from rsi.store.files import size_of
 from rsi.store.ledger import Ledger
 

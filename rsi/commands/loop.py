@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from rsi.algorithm import Algorithm
+from rsi.algorithm import Algorithm, Update
 from rsi.commands.say import Json, as_json, line, warn
 from rsi.context import Context, Start
 from rsi.errors import ContractError
@@ -18,7 +18,7 @@ from rsi.ids import Digest, Night, night
 from rsi.ports import SystemClock
 from rsi.records import Judgement
 from rsi.report.progress import TerminalProgress
-from rsi.settings import PROJECT, Deployment, Home, Update
+from rsi.settings import PROJECT, Deployment, Home
 from rsi.settings import said as said_of
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold

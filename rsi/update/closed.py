@@ -14,12 +14,12 @@ from typing import NamedTuple
 import torch
 from transformers import PreTrainedTokenizerBase
 
+from rsi.algorithm import Update
 from rsi.engine import chat
 from rsi.harness import hcp
 from rsi.ids import digest
 from rsi.ports import Prompt
 from rsi.records import NOBODYS, Outcome, Task
-from rsi.settings import Update
 from rsi.update.practice import Groups, Rollout, verdict
 from rsi.update.prefix import Captured, capture, replay
 from rsi.update.scoring import Decoder

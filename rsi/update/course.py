@@ -10,11 +10,10 @@ from typing import Protocol
 
 from pydantic import Field
 
-from rsi.algorithm import Curriculum
+from rsi.algorithm import Curriculum, Update
 from rsi.errors import IntegrityError
 from rsi.ids import digest
 from rsi.records import Record, Task
-from rsi.settings import Update
 from rsi.update.batches import slots
 
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from rsi.algorithm import Budget
-from rsi.settings import Update
+from rsi.algorithm import Budget, Update
 from rsi.update.job import Reason
 
 Row = dict[str, float]

@@ -11,12 +11,13 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from rsi.algorithm import Update
 from rsi.errors import ContractError, IntegrityError
 from rsi.harness import hcp
 from rsi.ids import canonical, digest_file
 from rsi.records import BankManifest, Record, Task
 from rsi.registry import adapters
-from rsi.settings import Home, Update
+from rsi.settings import Home
 from rsi.store.files import publish_folder, write_whole
 from rsi.tasks import bank
 from rsi.tasks.prompt import ROUTE

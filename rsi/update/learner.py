@@ -16,12 +16,13 @@ from peft import LoraConfig, PeftModel, get_peft_model, set_peft_model_state_dic
 from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel
 
+from rsi.algorithm import Update
 from rsi.ids import canonical
 from rsi.records import Record
 from rsi.registry.adapters import TARGETS
-from rsi.settings import Update
 from rsi.store.files import publish_folder
 from rsi.update.course import State
+from rsi.update.rehearsal import Rehearsal
 from rsi.update.scoring import Decoder
 
 TRAINED = "trained"
@@ -58,6 +59,8 @@ class Learner(NamedTuple):
     decoder: Decoder
     optimizer: torch.optim.AdamW
     mean: "Mean"
+    rehearsal: Rehearsal | None = None
+    """What it shall not forget, where it rehearses anything."""
 
     def parameters(self) -> list[tuple[str, torch.nn.Parameter]]:
         """The trained parameters by name, in a fixed order."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from rsi.algorithm import LOCAL
 from rsi.engine.chat import Dialogue
 from rsi.engine.local import LocalEngine
 from rsi.engine.weights import read_base
@@ -12,7 +13,6 @@ from rsi.harness import hcp
 from rsi.harness.loop import Table
 from rsi.ports import Clock
 from rsi.records import Outcome, Task
-from rsi.settings import LOCAL
 from rsi.tasks.prompt import ROUTE
 from rsi.tasks.worlds import HOP as WORLD
 from rsi.tasks.worlds import VERIFIER
@@ -23,7 +23,9 @@ from rsi.update.closed import Labels, Texts, Weigh
 from rsi.update.course import Course, course
 from rsi.update.job import Job
 from rsi.update.practice import Practice
+from rsi.update.rehearsal import Rehearsal, answered
 from rsi.update.rollouts import Recorded, Rollouts
+from rsi.update.scoring import Decoder
 from rsi.update.shown import Refused, Shown
 from rsi.update.watch import Watch, Watched
 from rsi.update.worlds import Worlds
@@ -73,6 +75,7 @@ def begin(place: Path, job: Job, base: Path, clock: Clock, stalled: Callable[[],
     harness = jobs.harness(place, job)
     base_model, tokenizer = read_base(base)
     model = learner.build(place / "adapters", base_model, job.settings, job.warm_start, job.frozen)
+    model = model._replace(rehearsal=_rehearsal(place, job, base, model.decoder, harness, asked))
     texts = Texts(tokenizer, harness)
     actor, weigh = _actor(place, job, base, model, texts)
     labels = Labels(model.decoder, texts, job.settings, weigh)
@@ -104,6 +107,20 @@ def begin(place: Path, job: Job, base: Path, clock: Clock, stalled: Callable[[],
         clock=clock,
         watch=watch,
     )
+
+
+def _rehearsal(
+    place: Path, job: Job, base: Path, model: Decoder, harness: hcp.Harness, tasks: Sequence[Task]
+) -> Rehearsal | None:
+    """What the weights that a job starts from say, before they move."""
+    rules, start = job.settings.rehearsal, job.warm_start
+    if not rules.weight:
+        return None
+    engine = LocalEngine(base, job.base)
+    if start:
+        engine.load(start, place / "adapters" / start)
+    answers = answered(engine, start, harness, job.role, tasks, rules)
+    return Rehearsal(model, answers, rules) if answers else None
 
 
 def _useless(job: Job, asked: Sequence[Task], refused: Mapping[Refused, int]) -> ContractError:

@@ -13,11 +13,10 @@ from typing import NamedTuple, TypedDict
 
 import pyarrow.parquet as pq
 
-from rsi.algorithm import Algorithm
+from rsi.algorithm import Algorithm, Update
 from rsi.errors import ContractError, IntegrityError
 from rsi.ids import digest_file
 from rsi.records import OutcomeKind, Task
-from rsi.settings import Update
 from rsi.tasks.prompt import ROUTE
 from rsi.update.job import SHOWN, Job
 from rsi.update.practice import Around, Drawn, Practice, Rollout

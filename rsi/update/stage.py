@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rsi import faults
+from rsi.algorithm import Update
 from rsi.context import Base, Context, World
 from rsi.errors import ContractError, IntegrityError, QuietError
 from rsi.ids import Digest, digest_file
 from rsi.registry import versions
-from rsi.settings import Deployment, Home, Update
+from rsi.settings import Deployment, Home
 from rsi.tasks.prompt import ROUTE, TOOL
 from rsi.tasks.worlds import HOP
 from rsi.update.tonight import tonight

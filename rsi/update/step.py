@@ -2,7 +2,7 @@
 
 Groups that carry no signal are counted, left out, and replaced by the next tasks as often as the settings say; groups
 are never trimmed. With several passes over the same answers the ratio is taken against the policy that drew them, and
-prompts are captured once for all passes: how stale that may get is bounded by `rsi.settings.Update.passes`.
+prompts are captured once for all passes: how stale that may get is bounded by `rsi.algorithm.Update.passes`.
 """
 
 import math
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import torch
 
+from rsi.algorithm import Update
 from rsi.errors import RefusedError
 from rsi.records import OutcomeKind
-from rsi.settings import Update
 from rsi.update import correction, objective
 from rsi.update.course import Course
 from rsi.update.learner import Learner
@@ -116,33 +116,35 @@ def imitate(
     right = [row for row, reward in enumerate(drawn.groups.rewards.flatten().tolist()) if reward >= 1]
     tokens = float(mask[right].sum())
     learner.optimizer.zero_grad()
-    loss = norm = 0.0
+    loss = 0.0
+    moved = {"gradient_norm": 0.0}
     for rows, new in drawn.score(right):
         part = -(new * mask[rows]).sum() / max(tokens, 1.0)
         part.backward()
         loss += float(part.detach())
     if right:
-        norm = _moved(learner, settings, step, loss)
+        moved = _moved(learner, settings, step, loss)
     return {
         "step": float(step + 1),
         "live": float(len(right)),
         "skipped": float(len(mask) - len(right)),
         "sampled": tokens,
         "loss": loss,
-        "gradient_norm": norm,
+        **moved,
         "seconds": time.monotonic() - began,
     }
 
 
-def _moved(learner: Learner, settings: Update, step: int, loss: float) -> float:
-    """Take the optimiser's step; the gradient's norm."""
+def _moved(learner: Learner, settings: Update, step: int, loss: float) -> dict[str, float]:
+    """Take the optimiser's step, after the price of forgetting; what the log says of it."""
+    kept = {} if learner.rehearsal is None else {"rehearsal_kl": learner.rehearsal.pay(step)}
     for group in learner.optimizer.param_groups:
         group["lr"] = settings.learning_rate * schedule(step, settings.steps)
     norm = float(torch.nn.utils.clip_grad_norm_([one for _, one in learner.parameters()], CLIP_NORM))
     if not math.isfinite(loss + norm):
         raise Diverged(f"training diverged at step {step + 1}: loss {loss}, gradient norm {norm}")
     learner.optimizer.step()
-    return norm
+    return {"gradient_norm": norm, **kept}
 
 
 def schedule(step: int, steps: int) -> float:
@@ -185,7 +187,8 @@ def _reference(learner: Learner, drawn: Drawn, rows: list[int]) -> torch.Tensor:
 
 def _passes(learner: Learner, settings: Update, drawn: Drawn, batch: _Batch, step: int) -> dict[str, float]:
     """Move the adapter, once a pass; what the log says of it."""
-    loss = norm = clipped = 0.0
+    loss = clipped = 0.0
+    moved: dict[str, float] = {}
     for number in range(settings.passes):
         learner.optimizer.zero_grad()
         loss = clipped = 0.0
@@ -196,7 +199,7 @@ def _passes(learner: Learner, settings: Update, drawn: Drawn, batch: _Batch, ste
             part.backward()
             loss += float(part.detach())
             clipped += len(rows) * _clipped(settings, batch, rows, new)
-        norm = _moved(learner, settings, step, loss)
+        moved = _moved(learner, settings, step, loss)
     rows = batch.rows
     apart = correction.mismatch(batch.old[rows], batch.actor[rows], batch.mask[rows], batch.weights[rows])
     if not apart.finite:
@@ -205,7 +208,7 @@ def _passes(learner: Learner, settings: Update, drawn: Drawn, batch: _Batch, ste
         )
     return {
         "loss": loss,
-        "gradient_norm": norm,
+        **moved,
         "clipped": clipped / len(rows),
         **apart._asdict(),
         **_away(batch),

@@ -206,11 +206,13 @@ def _step(run: Run, step: int) -> Row:
 def _note(rows: Sequence[Row]) -> str:
     """How it goes: the last step, and what was counted so far."""
     last = rows[-1]
+    moved = f", {last['rehearsal_kl']:.3f} nats a token from the start" if "rehearsal_kl" in last else ""
     if "reward" not in last:
-        return f"loss {last['loss']:.3f}"
+        return f"loss {last['loss']:.3f}{moved}"
     silent = sum(int(row["skipped"]) for row in rows)
     failed = sum(int(row.get(f"outcome_{kind.value}", 0)) for row in rows for kind in NOBODYS)
-    return f"reward {last['reward']:.2f}, {plural(silent, 'group')} without signal, {plural(failed, 'answer')} failed"
+    counted = f"{plural(silent, 'group')} without signal, {plural(failed, 'answer')} failed"
+    return f"reward {last['reward']:.2f}, {counted}{moved}"
 
 
 def publish(place: Path, job: Job, model: learner.Learner, labels: Labels, harness: hcp.Harness) -> str:

@@ -7,12 +7,12 @@ once more its group fails and says nothing, since a group is never trimmed.
 
 from collections.abc import Sequence
 
+from rsi.algorithm import Update
 from rsi.environments import kind
 from rsi.harness.episode import Episode, Speaker, Stop
 from rsi.harness.loop import Play, Table, demonstrate, play
 from rsi.ids import digest
 from rsi.records import Task, WorldTask
-from rsi.settings import Update
 from rsi.tasks.worlds import world_of
 from rsi.update.actor import Actor
 from rsi.update.guards import looped

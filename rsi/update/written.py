@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from rsi.algorithm import Update
 from rsi.harness import hcp
 from rsi.ids import digest
 from rsi.ports import Dialogue, Generation
 from rsi.records import NOBODYS, Outcome, Task
-from rsi.settings import Update
 from rsi.tasks.prompt import render
 from rsi.update.actor import Actor
 from rsi.update.guards import looped

@@ -22,13 +22,13 @@ import torch
 from transformers import AutoTokenizer
 
 from rsi import assets
-from rsi.algorithm import Correction
+from rsi.algorithm import Correction, Update
 from rsi.engine.local import LocalEngine
 from rsi.engine.weights import read_base
 from rsi.ports import Prompt
 from rsi.records import ChatMessage, Task
 from rsi.registry.adapters import TARGETS
-from rsi.settings import PROJECT, Update
+from rsi.settings import PROJECT
 from rsi.tasks import bank
 from rsi.update import learner
 from rsi.update.actor import Actor

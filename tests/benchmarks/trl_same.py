@@ -10,9 +10,9 @@ from typing import NamedTuple
 import torch
 from safetensors.torch import load_file
 
-from rsi.algorithm import Level, Normalisation, Objective
+from rsi.algorithm import Level, Normalisation, Objective, Update
 from rsi.engine.weights import read_base
-from rsi.settings import OFFLINE, Update
+from rsi.settings import OFFLINE
 from rsi.update import learner, objective
 from rsi.update.scoring import full
 

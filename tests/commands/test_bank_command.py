@@ -5,9 +5,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from rsi import assets
+from rsi.algorithm import Update
 from rsi.records import ChatMessage
 from rsi.registry import versions
-from rsi.settings import Deployment, Update
+from rsi.settings import Deployment
 from rsi.tasks import bank
 from tests.commands.spoken import Terminal
 

@@ -6,8 +6,9 @@ import orjson
 import pytest
 
 from rsi import assets
+from rsi.algorithm import Update
 from rsi.registry import versions
-from rsi.settings import Deployment, Update, contracts_dir, fingerprints_dir
+from rsi.settings import Deployment, contracts_dir, fingerprints_dir
 from rsi.tasks import heldout
 from rsi.tasks.bfcl import halves
 from tests.commands.spoken import Terminal

@@ -6,8 +6,9 @@ import pytest
 
 from flows.demo_home import NAME, Demo, prepare
 from flows.replay import Replay
+from rsi.algorithm import Update
 from rsi.errors import ContractError
-from rsi.settings import Deployment, Home, Update
+from rsi.settings import Deployment, Home
 from rsi.store.files import write_whole
 from rsi.store.ledger import Ledger
 from tests.made import FixedClock

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from rsi.algorithm import Update
 from rsi.context import Context, Start
 from rsi.environments import kind
 from rsi.gate.gate import open_scorecard
@@ -11,7 +12,7 @@ from rsi.gate.stage import judge
 from rsi.ids import Digest
 from rsi.records import Judgement, Pool
 from rsi.registry import approval, champion
-from rsi.settings import Deployment, Home, Update
+from rsi.settings import Deployment, Home
 from rsi.store.ledger import Ledger
 from rsi.tasks import bank
 from rsi.tasks.worlds import task_of

@@ -5,9 +5,8 @@ import random
 import pytest
 from pydantic import ValidationError
 
-from rsi.algorithm import Curriculum
+from rsi.algorithm import Curriculum, Update
 from rsi.errors import IntegrityError
-from rsi.settings import Update
 from rsi.update.batches import slots
 from rsi.update.course import Pool, Pools, Rota, State, course
 from tests.made import routing_tasks

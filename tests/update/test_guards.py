@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rsi.settings import Update
+from rsi.algorithm import Update
 from rsi.update.guards import judged, looped
 from rsi.update.job import Reason
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from rsi.algorithm import Update
 from rsi.engine.weights import read_base
-from rsi.settings import Update
 from rsi.update import learner
 from rsi.update.prefix import capture
 from rsi.update.responses import Responses

@@ -56,8 +56,14 @@ def test_a_job_learns_and_leaves_an_admitted_adapter(home, tiny_base):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"refill": 2, "samples": 2}, {"curriculum": {"share": 0.7}}, {"objective": {"kl": 0.1}}],
-    ids=["plain", "refill", "curriculum", "kl"],
+    [
+        {},
+        {"refill": 2, "samples": 2},
+        {"curriculum": {"share": 0.7}},
+        {"objective": {"kl": 0.1}},
+        {"rehearsal": {"weight": 1.0, "tokens": 3}},
+    ],
+    ids=["plain", "refill", "curriculum", "kl", "rehearsal"],
 )
 def test_a_job_cut_between_checkpoints_ends_in_the_same_adapter(
     home, tiny_base, tmp_path, monkeypatch, settings

@@ -7,6 +7,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
+from rsi.algorithm import Update
 from rsi.engine.chat import Dialogue
 from rsi.engine.weights import read_base
 from rsi.environments import ENVIRONMENTS, Kind, kind
@@ -14,7 +15,6 @@ from rsi.harness.loop import Table
 from rsi.harness.rules import Rules
 from rsi.ports import Generation, silent
 from rsi.records import OutcomeKind, Pool
-from rsi.settings import Update
 from rsi.tasks import bank
 from rsi.tasks.worlds import task_of, world_of
 from rsi.update import learner, objective

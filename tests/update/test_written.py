@@ -3,11 +3,11 @@
 import pytest
 import torch
 
+from rsi.algorithm import Update
 from rsi.engine.chat import Dialogue
 from rsi.engine.weights import read_base
 from rsi.ports import Generation
 from rsi.records import OutcomeKind
-from rsi.settings import Update
 from rsi.update import learner
 from rsi.update.written import Written
 from rsi.verifiers import gold

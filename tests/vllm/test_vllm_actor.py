@@ -8,6 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from rsi.algorithm import Update
 from rsi.engine.chat import Dialogue
 from rsi.engine.openai import OpenAIEngine
 from rsi.engine.publish import EngineReplica, publish
@@ -17,7 +18,6 @@ from rsi.errors import RefusedError
 from rsi.harness.loop import Table
 from rsi.ports import silent
 from rsi.records import ChatMessage, Pool
-from rsi.settings import Update
 from rsi.tasks.worlds import task_of
 from rsi.update import learner, served
 from rsi.update.closed import Texts

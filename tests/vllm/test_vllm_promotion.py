@@ -12,6 +12,7 @@ import openai
 import pytest
 import torch
 
+from rsi.algorithm import Update
 from rsi.context import Base, Context, Start, World
 from rsi.engine.openai import OpenAIEngine
 from rsi.engine.publish import PROBES, Rows
@@ -25,7 +26,7 @@ from rsi.registry.promote import probe_prompts, promote
 from rsi.serve.client import Gateway, token
 from rsi.serve.gateway import create_app
 from rsi.serve.service import Options
-from rsi.settings import Home, Update
+from rsi.settings import Home
 from rsi.store.ledger import Ledger
 from rsi.update import learner
 from rsi.update.closed import Labels, Texts

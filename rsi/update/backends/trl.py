@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from rsi.algorithm import Algorithm
+from rsi.algorithm import LOCAL, Algorithm
 from rsi.engine.weights import read_base
 from rsi.errors import ContractError, TransientError
 from rsi.ports import Clock, Progress
-from rsi.settings import LOCAL, OFFLINE
+from rsi.settings import OFFLINE
 from rsi.tasks.worlds import HOP as WORLD
 from rsi.update import job as jobs
 from rsi.update import learner, log
@@ -94,6 +94,7 @@ def _check(job: Job) -> None:
             ),
             (asked.guard.repeated < 1, f"guard.repeated = {asked.guard.repeated:g} (set 1)"),
             (asked.curriculum.share > 0, f"curriculum.share = {asked.curriculum.share:g} (set 0)"),
+            (asked.rehearsal.weight > 0, f"rehearsal.weight = {asked.rehearsal.weight:g} (set 0)"),
         )
         if there
     ]

@@ -20,14 +20,13 @@ from transformers.trainer_callback import TrainerControl, TrainerState
 from transformers.training_args import TrainingArguments
 from trl import GRPOConfig, GRPOTrainer
 
-from rsi.algorithm import Level, Normalisation, Scaling
+from rsi.algorithm import Level, Normalisation, Scaling, Update
 from rsi.engine import chat
 from rsi.engine.weights import read_base
 from rsi.harness.hcp import Harness
 from rsi.ports import SystemClock
 from rsi.records import OutcomeKind, Task
 from rsi.registry.adapters import TARGETS
-from rsi.settings import Update
 from rsi.tasks.prompt import ROUTE, render
 from rsi.update import job as jobs
 from rsi.update import log

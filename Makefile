@@ -48,6 +48,7 @@ bench: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_worlds --environment chains
 	$(BIN)/python -m tests.benchmarks.bench_grpo
 	$(BIN)/python -m tests.benchmarks.bench_prefix
+	$(BIN)/python -m tests.benchmarks.bench_rehearsal
 
 check: $(READY)
 	$(BIN)/ruff check rsi flows dashboards tests

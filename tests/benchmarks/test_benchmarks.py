@@ -21,12 +21,16 @@ SMALL: dict[str, tuple[str, str]] = {
     ),
     "bench_receiver": ("--spans 1000", r'"lost": 0,'),
     "bench_redaction": ("--length 400", r'"units": 49'),
+    "bench_rehearsal": (
+        "--weights 0 1 --first 1 --steps 1 --items 4 --threads 1",
+        r"router: routing/v1 \d of 4\n(.*\n)*weight 1: easy/v2 \d of 4, .*\nweight 1: 0\.\d+ nats",
+    ),
     "bench_screens": ("--proposals 300 --items 50", r'"injection": 3'),
     "bench_traces": ("--spans 500 --json", r'"stored_spans": [1-9]'),
     "bench_worlds": ("--count 3 --tasks 2 --threads 1", r"demonstrations_right 3 of 3\n(.*\n)*passed \d of 2"),
 }
 """Benchmark -> arguments for a small run, and what it then prints."""
-OF_BASE = ("bench_grpo", "bench_worlds")
+OF_BASE = ("bench_grpo", "bench_rehearsal", "bench_worlds")
 """Those that use the base model."""
 QUICK = ("bench_ledger", "bench_redaction", "bench_screens", "bench_traces")
 """Those that take a few seconds."""

@@ -76,12 +76,18 @@ def test_trl_works_on_a_job_and_leaves_what_ours_does(home, tiny_base):
 
 def test_what_trl_does_not_do_is_refused_all_at_once(home, tiny_base):
     """Not left out in silence; the message says what to set."""
-    place = submit(home, tiny_job(home, tiny_base, backend="trl", passes=2))
+    place = submit(home, tiny_job(home, tiny_base, backend="trl", passes=2, rehearsal={"weight": 1.0}))
 
     with pytest.raises(ContractError) as refused:
         work(place, tiny_base, silent)
 
-    for words in ("exploration = 0.2 (set 0)", "whole_prompt = true", "passes = 2", "averaged = 0.5 (set 0)"):
+    for words in (
+        "exploration = 0.2 (set 0)",
+        "whole_prompt = true",
+        "passes = 2",
+        "averaged = 0.5 (set 0)",
+        "rehearsal.weight = 1 (set 0)",
+    ):
         assert words in str(refused.value)
     assert done(place) is None
 

@@ -1,0 +1,155 @@
+"""What rehearsal keeps and what it costs, on the base model; part of ``make bench``.
+
+The bare base learns to route. Then, from there, it learns from more requests and from the log of one client whose
+requests are all labelled chat (`flows.week`): once a weight of `rsi.algorithm.Rehearse`. A line each: held-out requests
+routed right, easy questions that the router's own adapter answers right, won and lost against where it went on from
+with the 95% interval of the difference, how far it has moved at the end, and processor time against the first weight's.
+
+The suites are those of the contract of five nights; nobody is promoted, and no ledger is asked.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+import torch
+
+from flows import week
+from flows.traffic import Request, read
+from rsi.algorithm import Update
+from rsi.assets import resolve
+from rsi.engine.local import LocalEngine
+from rsi.gate import lock
+from rsi.gate.bench import Bench, unspoken
+from rsi.gate.questions import Contender
+from rsi.gate.suites import Suite, load
+from rsi.harness import hcp
+from rsi.ids import Digest
+from rsi.ports import SystemClock
+from rsi.records import ChatMessage, Task, Version
+from rsi.registry import adapters, genesis, versions
+from rsi.report.progress import TerminalProgress
+from rsi.report.words import points
+from rsi.settings import PROJECT, Deployment, Home, contracts_dir
+from rsi.statistics.intervals import paired_difference
+from rsi.tasks import bank
+from rsi.update.stage import train
+from rsi.world import real
+
+ROLE, HOP = week.ROUTER, "route"
+
+
+class Taught(NamedTuple):
+    """A router after a job."""
+
+    version: Digest
+    cpu: float
+    """Seconds of processor time of the whole job."""
+    moved: float | None
+    """Nats a token from where it began, at the last step that looked; None where nothing was rehearsed."""
+
+
+class Place(NamedTuple):
+    """Where jobs are worked on."""
+
+    home: Home
+    deployment: Deployment
+
+    def taught(self, parent: Digest, tasks: Digest, settings: Update) -> Taught:
+        """Train, and take the time."""
+        began = time.process_time()
+        world = real(self.deployment, TerminalProgress())
+        made = train(self.home, self.deployment, world, parent, tasks, ROLE, HOP, settings)
+        spent = time.process_time() - began
+        newest = max(self.home.jobs.iterdir(), key=lambda one: (one / "complete.json").stat().st_mtime)
+        rows = [orjson.loads(line) for line in (newest / "metrics.jsonl").read_bytes().splitlines()]
+        told = [row["rehearsal_kl"] for row in rows if "rehearsal_kl" in row]
+        return Taught(made, spent, told[-1] if told else None)
+
+    def bank(self, requests: Sequence[Request]) -> Digest:
+        """Requests as tasks."""
+        return bank.freeze(self.home, "bench", [_task(one) for one in requests])
+
+    def right(self, version: Digest, suites: Sequence[Suite]) -> list[list[bool]]:
+        """Suite by suite, item by item."""
+        found = versions.load(self.home, version)
+        base = real(self.deployment).base()
+        engine = LocalEngine(base.folder, base.digest)
+        for name in found.adapters.values():
+            engine.load(name, adapters.folder(self.home, name))
+        return [_right(Contender(found, self._harness(found)), Bench(engine, unspoken), one) for one in suites]
+
+    def _harness(self, version: Version) -> hcp.Harness:
+        return hcp.load(self.home.harnesses, version.harness)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--weights", type=float, nargs="+", default=[0.0, 3.0])
+    parser.add_argument("--first", type=int, default=28, help="steps of the router that all go on from")
+    parser.add_argument("--steps", type=int, default=40, help="steps from there")
+    parser.add_argument("--items", type=int, default=1000, help="most items of a suite")
+    parser.add_argument("--threads", type=int, default=2)
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    rules = week.deployment()
+    contract = lock.approved(contracts_dir(), rules.contract)
+    suites = [load(name, pin, contracts_dir(), resolve) for name, pin in contract.pins.items()]
+    suites = [Suite(one.about, one.digest, one.items[: given.items]) for one in suites]
+    with tempfile.TemporaryDirectory() as folder:
+        place = Place(Home(Path(folder)), rules)
+        told(place, suites, given.weights, given.first, given.steps)
+
+
+def told(place: Place, suites: Sequence[Suite], weights: Sequence[float], first: int, steps: int) -> None:
+    """Train and measure the router that all go on from, then each; a line each."""
+    harness = hcp.read(PROJECT / "data" / "harness" / "router.toml")
+    base = real(place.deployment).base().digest
+    start = Digest(genesis.found(place.home, SystemClock(), place.deployment, harness, base).output or "")
+    asked = week.traffic(read())
+    early, late = asked.logged[0], [*asked.asked[1], *asked.asked[2], *asked.logged[2]]
+    router = place.taught(start, place.bank(early), Update(steps=first)).version
+    before = place.right(router, suites)
+    for suite, right in zip(suites, before, strict=True):
+        print(f"router: {suite.name} {sum(right)} of {len(right)}", flush=True)
+    more = place.bank([*early, *late])
+    plain = None
+    for weight in weights:
+        rules = place.deployment.update
+        rehearsal = rules.rehearsal.model_copy(update={"weight": weight})
+        made = place.taught(router, more, rules.model_copy(update={"steps": steps, "rehearsal": rehearsal}))
+        plain = plain or made.cpu
+        after = place.right(made.version, suites)
+        for suite, old, new in zip(suites, before, after, strict=True):
+            print(f"weight {weight:g}: {suite.name} {_against(old, new)}", flush=True)
+        far = "" if made.moved is None else f"{made.moved:.3f} nats a token from the router; "
+        print(f"weight {weight:g}: {far}{made.cpu / plain:.2f} times the processor time", flush=True)
+
+
+def _task(one: Request) -> Task:
+    said = (ChatMessage(role="user", content=one.text),)
+    return bank.task(HOP, said, "choice", one.label, None, (one.id,), "correction")
+
+
+def _right(side: Contender, bench: Bench, suite: Suite) -> list[bool]:
+    replies = bench.ask([side.question(suite.about, one, 16) for one in suite.items])
+    outcomes = [
+        side.outcome(suite.about, one, reply)[0] for one, reply in zip(suite.items, replies, strict=True)
+    ]
+    return [one.score == 1.0 for one in outcomes]
+
+
+def _against(old: Sequence[bool], new: Sequence[bool]) -> str:
+    won = sum(after and not before for before, after in zip(old, new, strict=True))
+    lost = sum(before and not after for before, after in zip(old, new, strict=True))
+    low, high = paired_difference(won, lost, len(new))
+    return f"{sum(new)} of {len(new)}, {won} won, {lost} lost, {points(low)} to {points(high)} points"
+
+
+if __name__ == "__main__":
+    main()

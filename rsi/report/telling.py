@@ -43,6 +43,7 @@ COURSES = (
     Course("reward", "mean reward", "Reward", 1.0),
     Course("entropy", "nats a token", "Entropy of the policy", 0.0),
     Course("k3", "nats a token", "Distance between actor and learner (k3)", 0.0),
+    Course("rehearsal_kl", "nats a token", "Distance from what was said before (rehearsal)", 0.0),
 )
 LOSS = Course("loss", "nats a token", "Loss", 0.0)
 

@@ -171,7 +171,7 @@ def test_clause_titles_read_as_words() -> None:
 
 
 def test_a_run_is_drawn_by_what_it_measured_and_told_in_counts() -> None:
-    """Reward, entropy and mismatch over the steps, or the loss; steps, silent groups and failed answers in words."""
+    """Reward, entropy, mismatch and rehearsal over the steps, or the loss; groups and answers in words."""
     shown = page(evidence())
     for title in ("Reward", "Entropy of the policy", "Distance between actor and learner (k3)"):
         assert f'aria-label="{title}"' in shown
@@ -182,3 +182,6 @@ def test_a_run_is_drawn_by_what_it_measured_and_told_in_counts() -> None:
     supervised = replace(evidence(), metrics=tuple({"step": n, "loss": 2.0 / n} for n in range(1, 9)))
     shown = page(supervised)
     assert 'aria-label="Loss"' in shown and 'aria-label="Reward"' not in shown
+    title = "Distance from what was said before (rehearsal)"
+    rehearsed = replace(evidence(), metrics=tuple({"step": n, "rehearsal_kl": n / 9} for n in range(1, 9)))
+    assert f'aria-label="{title}"' in page(rehearsed) and title not in shown

@@ -1,10 +1,14 @@
 """SIGKILL at every fault point of a night: run again, the outcome is that of a night left alone."""
 
 import os
+import random
 import shutil
 import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
 
 import orjson
 import pytest
@@ -38,16 +42,35 @@ def outcome(home: Home) -> tuple[list[tuple[str | None, ...]], list[list[int]]]:
     return records, [[orjson.loads(line)["step"] for line in lines] for lines in metrics]
 
 
-def run(home: Home, base, contracts, fault: str = "") -> subprocess.CompletedProcess:
-    """One night in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "tests.night_made", str(home.root), str(base)],
+def run(
+    home: Home, base, contracts, fault: str = "", kill_after: float | None = None
+) -> subprocess.CompletedProcess:
+    """One night in a process of its own, killed after some seconds where it is said."""
+    command = [sys.executable, "-m", "tests.night_made", str(home.root), str(base)]
+    with subprocess.Popen(
+        command,
         env={**os.environ, "RSI_FAULT": fault, "RSI_CONTRACTS": str(contracts), "OMP_NUM_THREADS": "1"},
         cwd=PROJECT,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
-    )
+    ) as process:
+        try:
+            said = process.communicate(timeout=kill_after)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            said = process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode, *said)
+
+
+class Prepared(NamedTuple):
+    """What all of these tests start from."""
+
+    fresh: Home
+    contracts: Path
+    expected: object
+    seconds: float
+    """What a night left alone takes, here and now."""
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +81,10 @@ def prepared(tmp_path_factory, tiny_base):
     fresh = night_made.make_home(root / "fresh", tiny_base)
     alone = Home(root / "alone")
     shutil.copytree(fresh.root, alone.root)
+    began = time.monotonic()
     ended = run(alone, tiny_base, contracts)
     assert ended.returncode == 0, ended.stderr
-    return fresh, contracts, outcome(alone)
+    return Prepared(fresh, contracts, outcome(alone), time.monotonic() - began)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +92,7 @@ def prepared(tmp_path_factory, tiny_base):
 )
 def test_a_killed_night_runs_to_the_same_end(point, prepared, tiny_base, tmp_path):
     """Ledger, digests and adapters are equal, whichever point the process died at."""
-    fresh, contracts, expected = prepared
+    fresh, contracts, expected, _ = prepared
     home = Home(tmp_path / "home")
     shutil.copytree(fresh.root, home.root)
 
@@ -78,3 +102,19 @@ def test_a_killed_night_runs_to_the_same_end(point, prepared, tiny_base, tmp_pat
 
     assert again.returncode == 0, again.stderr
     assert outcome(home) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_a_night_killed_at_random_times_runs_to_the_same_end(seed, prepared, tiny_base, tmp_path):
+    """Twice in a row: anywhere in a night, then while it goes on."""
+    home, rng = Home(tmp_path / "home"), random.Random(seed)
+    shutil.copytree(prepared.fresh.root, home.root)
+
+    killed = run(home, tiny_base, prepared.contracts, kill_after=rng.uniform(0.1, 0.8) * prepared.seconds)
+    assert killed.returncode == -signal.SIGKILL, killed.stdout
+    run(home, tiny_base, prepared.contracts, kill_after=rng.uniform(0.1, 0.5) * prepared.seconds)
+    again = run(home, tiny_base, prepared.contracts)
+
+    assert again.returncode == 0, again.stderr
+    assert outcome(home) == prepared.expected

@@ -1,5 +1,6 @@
 """The nightly flow against a real server: quiet, kept out, and whole with the tiny model."""
 
+import shutil
 from pathlib import Path
 from uuid import uuid4
 
@@ -8,12 +9,15 @@ import pytest
 
 from flows.server import Server
 from flows.watch import Watch
+from rsi.ids import Night
+from rsi.night import run
 from rsi.ports import SystemClock
 from rsi.records import LedgerRecord
 from rsi.registry import approval
-from rsi.settings import Home
+from rsi.settings import Deployment, Home
 from rsi.store.ledger import Ledger
 from rsi.store.locks import hold
+from rsi.world import real
 from tests.flows.flow_made import made_contracts, tiny_home, with_request
 from tests.night_made import contracts
 
@@ -76,6 +80,27 @@ def test_a_whole_night_leaves_records_artifacts_and_a_verdict(
     again = nightly(str(home.root), "2026-01-02", return_state=True)
     assert (again.name, "is over" in str(again.message) or again.message == state.message) == ("Quiet", True)
     assert len(_records(home)) == len(records)
+
+
+def test_with_and_without_prefect_a_night_gives_the_same_digests(
+    server: Server, tiny_base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what it read, of every stage and of the verdict: from the same inbox, the same records but for their times."""
+    from flows.nightly import nightly
+
+    monkeypatch.setenv("RSI_CONTRACTS", str(contracts(tmp_path / "contracts")))
+    flown = tiny_home(tmp_path / "flown", tiny_base, with_traces=True)
+    plain = Home(tmp_path / "plain")
+    shutil.copytree(flown.root, plain.root)
+
+    state = nightly(str(flown.root), "2026-01-02", return_state=True)
+    deployment = Deployment.read(plain.deployment_file)
+    ended = run(plain, deployment, real(deployment), Night("2026-01-02"))
+
+    assert (state.type.value, state.message) == ("COMPLETED", ended.reason)
+    digests = [(one.kind, one.night, one.stage, one.input, one.output) for one in _records(flown)]
+    assert digests == [(one.kind, one.night, one.stage, one.input, one.output) for one in _records(plain)]
+    assert {"night", "stage", "ask", "end"} <= {one[0] for one in digests}
 
 
 def test_a_night_starts_one_promotion_for_what_waits(

@@ -1,6 +1,7 @@
 """A Prefect server that is not there is one clear line."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,12 +10,17 @@ import httpx
 import orjson
 import pytest
 
-from flows.server import Server, publish
+from flows.processes import Processes
+from flows.server import Server, publish, settings, start
 from flows.watch import Watch
 from rsi.errors import TransientError
+from rsi.night import STAGES
+from rsi.ports import SystemClock
 from rsi.registry.waiting import api_url
-from rsi.settings import Home
+from rsi.settings import PROJECT, Home
+from rsi.store.ledger import Ledger
 from tests.flows.flow_made import tiny_home
+from tests.night_made import contracts, traces
 
 DEAD = "http://127.0.0.1:9/api"
 
@@ -82,3 +88,50 @@ def test_every_stage_nightly_and_promote_are_served_with_the_night_on_schedule(
     schedule = entries["nightly"]["schedules"][0]["schedule"]
     assert (schedule["cron"], schedule["timezone"]) == ("0 2 * * *", "UTC")
     assert all("home" in one["parameters"] for one in entries.values())
+
+
+@pytest.mark.flow
+@pytest.mark.slow
+def test_nights_go_on_where_the_database_of_prefect_was_lost(tiny_base: Path, tmp_path: Path) -> None:
+    """All that counts is in the home: a night that ended is over under a new database, and the next one is whole."""
+    home, its = tiny_home(tmp_path / "home", tiny_base, with_traces=True), Home(tmp_path)
+    made = contracts(tmp_path / "contracts")
+
+    with Processes(tmp_path / "logs") as processes:
+        server = start(its, processes)
+        server.wait(processes)
+        first = _night(server, home, "2026-01-02", made)
+    before = Ledger(home.ledger, SystemClock()).records()
+    shutil.rmtree(its.root / "prefect")
+    traces(home.inbox, routed="L2")
+    with Processes(tmp_path / "logs") as processes:
+        server = start(its, processes)
+        server.wait(processes)
+        again = _night(server, home, "2026-01-02", made)
+        following = _night(server, home, "2026-01-03", made)
+
+    assert first in ("Passed", "Not passed")
+    assert again == "Quiet"
+    assert following in ("Passed", "Not passed")
+    after = Ledger(home.ledger, SystemClock()).records()
+    assert after[: len(before)] == before
+    stages = [(one.night, one.stage) for one in after if one.kind == "stage"]
+    assert stages == [(night, stage) for night in ("2026-01-02", "2026-01-03") for stage in STAGES]
+
+
+def _night(server: Server, home: Home, night: str, made: Path) -> str:
+    """A night under Prefect in a process of its own; the name of the state it ended in."""
+    words = (
+        "import sys; from flows.nightly import nightly; "
+        "print(nightly(sys.argv[1], sys.argv[2], return_state=True).name)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", words, str(home.root), night],
+        cwd=PROJECT,
+        env={**os.environ, **settings(server.home, server.api_url), "RSI_CONTRACTS": str(made)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.splitlines()[-1]

@@ -121,15 +121,17 @@ class Curriculum(Record):
 
 
 class Rehearse(Record):
-    """What a job shall not forget: what the weights it starts from answer to requests of its tasks."""
+    """What a job shall not forget: what the weights that it starts from answer, as chat, to requests of its tasks."""
 
-    weight: float = Field(0.0, ge=0)
+    weight: float = Field(0.0, ge=0, allow_inf_nan=False)
     """What a nat a token away from these answers costs; 0 rehearses nothing."""
     requests: int = Field(64, ge=1)
-    """Requests that are answered before the first step."""
+    """Most requests that are answered before the first step."""
     prompts: int = Field(8, ge=1)
-    """How many of them a step looks at."""
-    tokens: int = Field(24, ge=1)
+    """Most of them that a step looks at."""
+    prompt_tokens: int = Field(512, ge=1)
+    """Most tokens of a request; longer ones are left out."""
+    tokens: int = Field(24, ge=1, le=4096)
     """Most tokens of an answer."""
 
 
@@ -161,7 +163,7 @@ class Guard(Record):
     longest: float | None = Field(None, gt=0)
     """Most of them."""
     gradient: float | None = Field(None, gt=0)
-    """Largest norm of the gradient before it is clipped."""
+    """Largest norm of the gradient, with that of what is rehearsed, before it is clipped."""
     judge_seconds: float = Field(10.0, gt=0)
     """How long the verifier may take over one answer; a world's own rules hold there."""
     stalled_seconds: float | None = Field(1800.0, gt=0)

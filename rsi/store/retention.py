@@ -19,7 +19,7 @@ from rsi.store.database import store_batch
 from rsi.store.files import size_of
 
 DAY_S = 86_400.0
-WORKED_WITH = ("actor", "adapters", "checkpoints", "rollouts", "rollouts.parquet", "shown.parquet")
+WORKED_WITH = ("actor", "adapters", "checkpoints", "rehearsal.json", "rollouts", "rollouts.parquet", "shown.parquet")
 """Names in a job's folder that go."""
 LEFTOVERS = (".snapshot.*", ".migrate.*", ".restore.*", ".store.*", "store.v*.duckdb")
 """Names in the home of what is there beside store and snapshot."""

@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rsi.algorithm import LOCAL
+from rsi.engine import chat
 from rsi.engine.chat import Dialogue
 from rsi.engine.local import LocalEngine
 from rsi.engine.weights import read_base
 from rsi.errors import ContractError
 from rsi.harness import hcp
 from rsi.harness.loop import Table
-from rsi.ports import Clock
+from rsi.ports import Clock, Generation, Prompt
 from rsi.records import Outcome, Task
 from rsi.tasks.prompt import ROUTE
 from rsi.tasks.worlds import HOP as WORLD
@@ -23,9 +24,8 @@ from rsi.update.closed import Labels, Texts, Weigh
 from rsi.update.course import Course, course
 from rsi.update.job import Job
 from rsi.update.practice import Practice
-from rsi.update.rehearsal import Rehearsal, answered
+from rsi.update.rehearsal import Rehearsal, script
 from rsi.update.rollouts import Recorded, Rollouts
-from rsi.update.scoring import Decoder
 from rsi.update.shown import Refused, Shown
 from rsi.update.watch import Watch, Watched
 from rsi.update.worlds import Worlds
@@ -75,7 +75,6 @@ def begin(place: Path, job: Job, base: Path, clock: Clock, stalled: Callable[[],
     harness = jobs.harness(place, job)
     base_model, tokenizer = read_base(base)
     model = learner.build(place / "adapters", base_model, job.settings, job.warm_start, job.frozen)
-    model = model._replace(rehearsal=_rehearsal(place, job, base, model.decoder, harness, asked))
     texts = Texts(tokenizer, harness)
     actor, weigh = _actor(place, job, base, model, texts)
     labels = Labels(model.decoder, texts, job.settings, weigh)
@@ -86,6 +85,7 @@ def begin(place: Path, job: Job, base: Path, clock: Clock, stalled: Callable[[],
     usable = tuple(one for one in asked if practice.takes(one))
     if not usable:
         raise _useless(job, asked, given.refused)
+    model = model._replace(rehearsal=_rehearsal(place, job, base, model, texts, actor, usable))
 
     def text(tokens: Sequence[int]) -> str:
         return str(tokenizer.decode(list(tokens)))
@@ -110,17 +110,33 @@ def begin(place: Path, job: Job, base: Path, clock: Clock, stalled: Callable[[],
 
 
 def _rehearsal(
-    place: Path, job: Job, base: Path, model: Decoder, harness: hcp.Harness, tasks: Sequence[Task]
+    place: Path,
+    job: Job,
+    base: Path,
+    model: learner.Learner,
+    texts: Texts,
+    actor: Actor | None,
+    tasks: Sequence[Task],
 ) -> Rehearsal | None:
     """What the weights that a job starts from say, before they move."""
-    rules, start = job.settings.rehearsal, job.warm_start
+    rules = job.settings.rehearsal
     if not rules.weight:
         return None
-    engine = LocalEngine(base, job.base)
-    if start:
-        engine.load(start, place / "adapters" / start)
-    answers = answered(engine, start, harness, job.role, tasks, rules)
-    return Rehearsal(model, answers, rules) if answers else None
+
+    def render(messages: Prompt) -> list[int]:
+        return chat.tokens(texts.tokenizer, texts.harness.answer_prompt(job.role, messages))
+
+    def ask(prompts: Sequence[Sequence[int]]) -> Sequence[Generation]:
+        sampler = actor or Actor(LocalEngine(base, job.base), place / "actor")
+        try:
+            start = sampler.follow(model, job.base)
+            return sampler.generate_tokens(prompts, start, rules.tokens, 0.0, [0] * len(prompts))
+        finally:
+            if actor is None:
+                sampler.close()
+
+    said = script(place, job.settings, tasks, render, ask)
+    return Rehearsal(model.decoder, said.answers, job.settings)
 
 
 def _useless(job: Job, asked: Sequence[Task], refused: Mapping[Refused, int]) -> ContractError:

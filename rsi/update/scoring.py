@@ -59,6 +59,13 @@ def full(
     model: Decoder, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]]
 ) -> torch.Tensor:
     """The same by one forward over prompt and response, through which gradients flow whole."""
+    return _predicted(model, read_whole(model, prompts, responses), responses)
+
+
+def read_whole(
+    model: Decoder, prompts: Sequence[Sequence[int]], responses: Sequence[Sequence[int]]
+) -> torch.Tensor:
+    """Hidden states [rows, T, width] that predict response tokens, by that forward; zero past a response's end."""
     rows = [[*prompt, *response[:-1]] for prompt, response in zip(prompts, responses, strict=True)]
     width = max(map(len, rows))
     # Padding stands on the right, where attention is causal and nothing real sees it.
@@ -71,7 +78,7 @@ def full(
         )
         for one, prompt, response in zip(hidden, prompts, responses, strict=True)
     ]
-    return _predicted(model, torch.stack(kept), responses)
+    return torch.stack(kept)
 
 
 def _predicted(model: Decoder, hidden: torch.Tensor, responses: Sequence[Sequence[int]]) -> torch.Tensor:

@@ -141,8 +141,10 @@ def _moved(learner: Learner, settings: Update, step: int, loss: float) -> dict[s
     for group in learner.optimizer.param_groups:
         group["lr"] = settings.learning_rate * schedule(step, settings.steps)
     norm = float(torch.nn.utils.clip_grad_norm_([one for _, one in learner.parameters()], CLIP_NORM))
-    if not math.isfinite(loss + norm):
-        raise Diverged(f"training diverged at step {step + 1}: loss {loss}, gradient norm {norm}")
+    if not math.isfinite(sum(kept.values(), loss + norm)):
+        numbers = {"loss": loss, "gradient norm": norm, **kept}
+        said = ", ".join(f"{name} {value}" for name, value in numbers.items())
+        raise Diverged(f"training diverged at step {step + 1}: {said}")
     learner.optimizer.step()
     return {"gradient_norm": norm, **kept}
 

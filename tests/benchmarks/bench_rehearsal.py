@@ -1,9 +1,10 @@
 """What rehearsal keeps and what it costs, on the base model; part of ``make bench``.
 
 The bare base learns to route. Then, from there, it learns from more requests and from the log of one client whose
-requests are all labelled chat (`flows.week`): once a weight of `rsi.algorithm.Rehearse`. A line each: held-out requests
-routed right, easy questions that the router's own adapter answers right, won and lost against where it went on from
-with the 95% interval of the difference, how far it has moved at the end, and processor time against the first weight's.
+requests are all labelled chat (`flows.week`): once a weight of `rsi.algorithm.Rehearse`. Lines for each: held-out
+requests routed right, easy questions that the router's own adapter answers right, won and lost against where it went on
+from with the 95% interval of the difference; how far its answers to requests of a later day, which it has not
+rehearsed, are from those it would have given; and processor time against the first weight's.
 
 The suites are those of the contract of five nights; nobody is promoted, and no ledger is asked.
 """
@@ -15,21 +16,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import orjson
 import torch
+from peft import set_peft_model_state_dict
+from safetensors.torch import load_file
 
 from flows import week
 from flows.traffic import Request, read
-from rsi.algorithm import Update
+from rsi.algorithm import Rehearse, Update
 from rsi.assets import resolve
+from rsi.engine import chat
 from rsi.engine.local import LocalEngine
+from rsi.engine.weights import read_base
 from rsi.gate import lock
 from rsi.gate.bench import Bench, unspoken
 from rsi.gate.questions import Contender
 from rsi.gate.suites import Suite, load
 from rsi.harness import hcp
 from rsi.ids import Digest
-from rsi.ports import SystemClock
+from rsi.ports import Generation, Prompt, SystemClock
 from rsi.records import ChatMessage, Task, Version
 from rsi.registry import adapters, genesis, versions
 from rsi.report.progress import TerminalProgress
@@ -37,6 +41,8 @@ from rsi.report.words import points
 from rsi.settings import PROJECT, Deployment, Home, contracts_dir
 from rsi.statistics.intervals import paired_difference
 from rsi.tasks import bank
+from rsi.update import learner
+from rsi.update.rehearsal import Rehearsal, script
 from rsi.update.stage import train
 from rsi.world import real
 
@@ -49,8 +55,6 @@ class Taught(NamedTuple):
     version: Digest
     cpu: float
     """Seconds of processor time of the whole job."""
-    moved: float | None
-    """Nats a token from where it began, at the last step that looked; None where nothing was rehearsed."""
 
 
 class Place(NamedTuple):
@@ -64,11 +68,7 @@ class Place(NamedTuple):
         began = time.process_time()
         world = real(self.deployment, TerminalProgress())
         made = train(self.home, self.deployment, world, parent, tasks, ROLE, HOP, settings)
-        spent = time.process_time() - began
-        newest = max(self.home.jobs.iterdir(), key=lambda one: (one / "complete.json").stat().st_mtime)
-        rows = [orjson.loads(line) for line in (newest / "metrics.jsonl").read_bytes().splitlines()]
-        told = [row["rehearsal_kl"] for row in rows if "rehearsal_kl" in row]
-        return Taught(made, spent, told[-1] if told else None)
+        return Taught(made, time.process_time() - began)
 
     def bank(self, requests: Sequence[Request]) -> Digest:
         """Requests as tasks."""
@@ -82,6 +82,31 @@ class Place(NamedTuple):
         for name in found.adapters.values():
             engine.load(name, adapters.folder(self.home, name))
         return [_right(Contender(found, self._harness(found)), Bench(engine, unspoken), one) for one in suites]
+
+    def apart(self, router: Digest, made: Digest, requests: Sequence[Request]) -> float:
+        """KL(router || made) in nats a token, over what the router answers to requests."""
+        base = real(self.deployment).base()
+        old, new = (versions.load(self.home, one) for one in (router, made))
+        harness, count = self._harness(old), len(requests)
+        settings = Update(rehearsal=Rehearse(weight=1.0, requests=count, prompts=count))
+        engine = LocalEngine(base.folder, base.digest)
+        engine.load("router", adapters.folder(self.home, old.adapters[ROLE]))
+
+        def render(messages: Prompt) -> list[int]:
+            return chat.tokens(engine.tokenizer, harness.answer_prompt(ROLE, messages))
+
+        def ask(prompts: Sequence[Sequence[int]]) -> Sequence[Generation]:
+            return engine.generate_tokens(prompts, "router", settings.rehearsal.tokens, 0.0, [0] * len(prompts))
+
+        with tempfile.TemporaryDirectory() as folder:
+            said = script(Path(folder), settings, [_task(one) for one in requests], render, ask)
+        model = learner.build(
+            self.home.adapters, read_base(base.folder)[0], settings, old.adapters[ROLE], frozen=()
+        )
+        held = Rehearsal(model.decoder, said.answers, settings)
+        weights = load_file(adapters.folder(self.home, new.adapters[ROLE]) / "adapter_model.safetensors")
+        set_peft_model_state_dict(model.model, weights, adapter_name=learner.TRAINED)
+        return held.pay(0)
 
     def _harness(self, version: Version) -> hcp.Harness:
         return hcp.load(self.home.harnesses, version.harness)
@@ -127,8 +152,9 @@ def told(place: Place, suites: Sequence[Suite], weights: Sequence[float], first:
         after = place.right(made.version, suites)
         for suite, old, new in zip(suites, before, after, strict=True):
             print(f"weight {weight:g}: {suite.name} {_against(old, new)}", flush=True)
-        far = "" if made.moved is None else f"{made.moved:.3f} nats a token from the router; "
-        print(f"weight {weight:g}: {far}{made.cpu / plain:.2f} times the processor time", flush=True)
+        far = place.apart(router, made.version, asked.asked[4])
+        cost = f"{made.cpu / plain:.2f} times the processor time"
+        print(f"weight {weight:g}: {far:.4f} nats a token from the router; {cost}", flush=True)
 
 
 def _task(one: Request) -> Task:

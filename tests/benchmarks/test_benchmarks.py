@@ -23,7 +23,7 @@ SMALL: dict[str, tuple[str, str]] = {
     "bench_redaction": ("--length 400", r'"units": 49'),
     "bench_rehearsal": (
         "--weights 0 1 --first 1 --steps 1 --items 4 --threads 1",
-        r"router: routing/v1 \d of 4\n(.*\n)*weight 1: easy/v2 \d of 4, .*\nweight 1: 0\.\d+ nats",
+        r"router: routing/v1 \d of 4\n(.*\n)*weight 1: easy/v2 \d of 4, .*\nweight 1: \d\.\d+ nats",
     ),
     "bench_screens": ("--proposals 300 --items 50", r'"injection": 3'),
     "bench_traces": ("--spans 500 --json", r'"stored_spans": [1-9]'),

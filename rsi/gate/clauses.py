@@ -4,17 +4,18 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from rsi.gate.contract import Guard, Target
+from rsi.gate.contract import Guard, Target, ZeroTolerance
 from rsi.gate.scorecard import Assume, Paired, count, groups, hardness, paired
 from rsi.gate.suites import OWN
 from rsi.gate.terms import Levels
 from rsi.records import ItemResult, Judgement
 from rsi.report.evidence import Count
-from rsi.report.words import p_value, percent, points
+from rsi.report.words import p_value, percent, plural, points
 from rsi.statistics.intervals import wilson
 from rsi.statistics.noninferiority import NonInferiority, noninferior, noninferior_clustered
 from rsi.statistics.paired import PairedTest, mcnemar, sign_flip
 from rsi.statistics.power import mde
+from rsi.statistics.rare import upper_bound
 
 Results = Sequence[ItemResult]
 
@@ -187,7 +188,7 @@ def noninferiority(results: Results, guard: Guard | Levels, assume: Assume) -> F
     if not results:
         return NOTHING
     seen = paired(results, assume)
-    test = _loss_test(seen, guard)
+    test = loss_test(seen, guard.margin, guard.alpha)
     numbers = _basics(seen) | {"margin": guard.margin, "alpha": guard.alpha}
     if test is None:
         return Finding(Judgement.CANNOT_TELL, "all items are in one cluster", numbers)
@@ -207,9 +208,36 @@ def noninferiority(results: Results, guard: Guard | Levels, assume: Assume) -> F
     return Finding(judgement, text, numbers)
 
 
-def _loss_test(seen: Paired, guard: Guard | Levels) -> NonInferiority | None:
+def loss_test(seen: Paired, margin: float, alpha: float) -> NonInferiority | None:
+    """The test of a loss of the margin, by cluster where there are clusters; None where all is one."""
     if not seen.clustered:
-        return noninferior(seen.wins, seen.losses, seen.total.n, guard.margin, guard.alpha)
+        return noninferior(seen.wins, seen.losses, seen.total.n, margin, alpha)
     if len(seen.sizes) < 2:
         return None
-    return noninferior_clustered(seen.sums, seen.sizes, guard.margin, guard.alpha)
+    return noninferior_clustered(seen.sums, seen.sizes, margin, alpha)
+
+
+def never(results: Results, bar: ZeroTolerance, assume: Assume) -> Finding:
+    """Whether the candidate gets nothing wrong, on enough items for failures to be rarer than the rate.
+
+    One failure fails. Items of a cluster count as one, for they fail together.
+    """
+    if not results:
+        return NOTHING
+    total, units = count("all", results, assume), len({one.cluster for one in results})
+    failed, most = total.n - total.after, upper_bound(0, units)
+    numbers = {
+        "n": total.n,
+        "clusters": units,
+        "failed": failed,
+        "failed_before": total.n - total.before,
+        "upper": most,
+        "bar": bar.rate,
+    }
+    if failed:
+        text = f"{failed} of {plural(total.n, 'item')} wrong, none may be; the champion: {total.n - total.before}"
+        return Finding(Judgement.FAIL, text, numbers)
+    text = f"none of {plural(total.n, 'item')} wrong; failures are rarer than {percent(most)} (95%)"
+    if most > bar.rate:
+        return Finding(Judgement.CANNOT_TELL, f"{text}, {percent(bar.rate)} needed: too few items", numbers)
+    return Finding(Judgement.PASS, f"{text}, {percent(bar.rate)} needed", numbers)

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, ValidationError, model_validator
 
 from rsi.errors import ContractError
-from rsi.gate.terms import Budget, Correction, Level, Levels, Noise, Order, Power, Share, Watch
+from rsi.gate.terms import Budget, Correction, Hygiene, Level, Levels, Noise, Order, Power, Share, Watch
 from rsi.ids import Digest, digest
 from rsi.records import Record, Rule
 from rsi.settings import contracts_dir, said
@@ -69,6 +69,18 @@ class Guard(Record):
     """Cap on the answer, in tokens; what keeps the `exact` verifier honest."""
 
 
+class ZeroTolerance(Record):
+    """A suite of what must never go wrong: one wrong answer of the candidate fails it."""
+
+    suite: Name
+    pin: Sha256 = Field(alias="digest")
+    rate: float = Field(gt=0, lt=1)
+    """Share of failures that none among the items has to exclude, with a confidence of 95%: about three failures in as
+    many items as the suite must have (the rule of three)."""
+    max_tokens: int = Field(ge=1, le=4096)
+    """Cap on the answer, in tokens."""
+
+
 class Contract(Record):
     """The rule that decides."""
 
@@ -76,6 +88,7 @@ class Contract(Record):
     name: Name
     target: Target
     guards: tuple[Guard, ...] = Field(min_length=1)
+    zero_tolerance: tuple[ZeroTolerance, ...] = ()
     anchor: Annotated[str, StringConstraints(pattern=r"^(genesis|[0-9a-f]{64})$")] | None = None
     """A fixed version that guards are compared with too, so that small losses cannot add up over nights."""
     correction: Correction = Correction.NONE
@@ -85,6 +98,7 @@ class Contract(Record):
     noise: Noise | None = None
     order: Order | None = None
     levels: Levels | None = None
+    hygiene: Hygiene | None = None
     watch: Watch | None = None
     """What becomes of a version that goes wrong in service."""
     approval: Rule | None = None
@@ -92,7 +106,7 @@ class Contract(Record):
 
     @model_validator(mode="after")
     def _suites_are_distinct(self) -> "Contract":
-        names = [self.target.suite, *(guard.suite for guard in self.guards)]
+        names = [part.suite for part in self.parts]
         if len({name.split("/")[0] for name in names}) != len(names):
             raise ValueError(f"a suite is named twice among {', '.join(names)}")
         for guard in self.guards:
@@ -108,14 +122,17 @@ class Contract(Record):
 
         A file keeps its digest when contracts learn to say more.
         """
-        added = ("correction", "budget", "power", "noise", "order", "levels", "watch", "approval")
-        absent = {name for name in added if getattr(self, name) in (None, Correction.NONE)}
+        added = (
+            *("correction", "budget", "power", "noise", "order", "levels", "watch", "approval"),
+            *("zero_tolerance", "hygiene"),
+        )
+        absent = {name for name in added if getattr(self, name) in (None, Correction.NONE, ())}
         return digest(self.model_dump(mode="json", exclude=absent))
 
     @property
-    def parts(self) -> tuple[Target | Guard, ...]:
-        """The target, then the guards."""
-        return (self.target, *self.guards)
+    def parts(self) -> tuple[Target | Guard | ZeroTolerance, ...]:
+        """The target, then the guards, then what tolerates nothing."""
+        return (self.target, *self.guards, *self.zero_tolerance)
 
     @property
     def pins(self) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from rsi.errors import ContractError
 from rsi.gate.bench import Bench
 from rsi.gate.contest import Contest, Means
-from rsi.gate.contract import Contract
+from rsi.gate.contract import Contract, Guard
 from rsi.gate.questions import Contender, Reply
 from rsi.gate.scorecard import Asked, Scorecard
 from rsi.gate.suites import Suite
@@ -61,8 +61,8 @@ def evaluate(
     sides = [Contender(version, means.harness_of(version.harness)) for version in contest.versions]
     heard = {}
     for part in contract.parts:
-        # The target is won against the champion alone, and an anchor that is the champion answers the same.
-        there = sides[:2] if part is contract.target or contest.anchor == contest.champion else sides
+        # Guards alone are held to the anchor as well, and an anchor that is the champion answers the same.
+        there = sides if isinstance(part, Guard) and contest.anchor != contest.champion else sides[:2]
         replies = _in_turns(suites[part.suite], there, bench, part.max_tokens, batch, means.progress)
         heard[part.suite] = _heard(suites[part.suite], there, replies, means.verifiers)
     bench.check()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rsi import assets, faults
 from rsi.errors import ContractError, IntegrityError
-from rsi.gate import levels, lock, order, rounds
+from rsi.gate import hygiene, levels, lock, order, rounds
 from rsi.gate.budget import Account
 from rsi.gate.certificate import certify, register
 from rsi.gate.contest import Contest, Means
@@ -94,6 +94,7 @@ def _read(
     _check_anchor(contract, anchor)
     order.check(contract, suites)
     levels.check(contract, suites)
+    hygiene.check(contract, suites)
     _check_budget(contract, suites)
     return contract, suites
 

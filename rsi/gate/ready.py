@@ -10,10 +10,11 @@ from dataclasses import replace
 
 from rsi.gate.contract import Contract, Guard
 from rsi.gate.suites import OWN, Suite
-from rsi.gate.terms import Correction, Power
+from rsi.gate.terms import Correction, Hygiene, Power
 from rsi.records import Clause, Judgement
 from rsi.report.words import percent, plural
 from rsi.statistics.power import items_needed, mde, noninferior_power, power
+from rsi.statistics.rare import items_for
 
 
 def ready(contract: Contract, suites: Mapping[str, Suite], alpha: float) -> tuple[Clause, ...]:
@@ -69,7 +70,23 @@ def _short(contract: Contract, suites: Mapping[str, Suite]) -> list[Clause | Non
             )
             for one in contract.guards
         ),
+        *(
+            _enough(
+                f"zero_tolerance_{one.suite.split('/')[0]}_size",
+                one.suite,
+                units(suites[one.suite]),
+                items_for(one.rate),
+                "independent item",
+            )
+            for one in contract.zero_tolerance
+        ),
+        *([_spoken(contract.hygiene, suites)] if contract.hygiene else []),
     ]
+
+
+def _spoken(bar: Hygiene, suites: Mapping[str, Suite]) -> Clause | None:
+    spoken = {name: len(suite.items) for name, suite in suites.items() if suite.about.hop == "answer"}
+    return _enough("hygiene_size", ", ".join(spoken), sum(spoken.values()), bar.min_items, "item")
 
 
 def _enough(name: str, where: str, found: int, least: int, what: str) -> Clause | None:

@@ -1,7 +1,7 @@
 """Per-item results of one evaluation, and the counts made from them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from rsi.gate.contract import Contract
 from rsi.gate.levels import by_level
 from rsi.gate.suites import Hop
 from rsi.records import ItemResult, Outcome, OutcomeKind, Record
-from rsi.report.evidence import Arms, Count, LevelCount, SuiteTable
+from rsi.report.evidence import Arms, Count, LevelCount, Part, SuiteTable
 from rsi.statistics.clusters import clustered_difference
 from rsi.statistics.intervals import Interval, paired_difference
 
@@ -122,14 +122,17 @@ class Paired(NamedTuple):
 
 def paired(results: Iterable[ItemResult], assume: Assume = Assume.AGAINST) -> Paired:
     """The counts of some results."""
-    results = tuple(results)
+    return tallied([(one.cluster, *pair(one, assume)) for one in results])
+
+
+def tallied(pairs: Sequence[tuple[str, bool, bool]]) -> Paired:
+    """The counts of what holds of items or not: the cluster of each, before and after."""
     clusters: dict[str, list[int]] = {}
-    for result in results:
-        before, after = pair(result, assume)
-        clusters.setdefault(result.cluster, []).append(after - before)
+    for cluster, before, after in pairs:
+        clusters.setdefault(cluster, []).append(after - before)
     steps = [step for cluster in clusters.values() for step in cluster]
     return Paired(
-        count("all", results, assume),
+        Count("all", len(pairs), sum(before for _, before, _ in pairs), sum(after for *_, after in pairs)),
         steps.count(1),
         steps.count(-1),
         [sum(cluster) for cluster in clusters.values()],
@@ -161,9 +164,10 @@ def summary(
         levels: item -> its level, of items that have one.
     """
     margins = {guard.suite: guard.margin for guard in contract.guards}
+    never = {one.suite for one in contract.zero_tolerance}
     return tuple(
         replace(
-            _table(asked, scorecard.of(asked.suite), margins.get(asked.suite)),
+            _table(asked, scorecard.of(asked.suite), margins.get(asked.suite), asked.suite in never),
             took=scorecard.took.get(asked.suite),
             by_level=_by_level(scorecard.of(asked.suite), levels or {}),
         )
@@ -176,12 +180,12 @@ def _by_level(results: Iterable[ItemResult], levels: Mapping[str, str]) -> tuple
     return tuple(LevelCount(count(name, part), paired(part).interval()) for name, part in parts.items())
 
 
-def _table(asked: Asked, results: tuple[ItemResult, ...], margin: float | None) -> SuiteTable:
+def _table(asked: Asked, results: tuple[ItemResult, ...], margin: float | None, never: bool) -> SuiteTable:
     seen = paired(results)
     labelled = asked.hop == "route"
     return SuiteTable(
         suite=asked.suite,
-        part="target" if margin is None else "guard",
+        part=Part.ZERO_TOLERANCE if never else Part.TARGET if margin is None else Part.GUARD,
         total=seen.total,
         wins=seen.wins,
         losses=seen.losses,

@@ -130,6 +130,24 @@ class Levels(Record):
     """Level of the one-sided non-inferiority test, for each: all of them have to pass."""
 
 
+class Hygiene(Record):
+    """How answers in words are given must not drift, whatever a verifier says of them.
+
+    Of the answers that the contract's suites ask for anyway, the candidate's beside the champion's, and on guards
+    beside the anchor's.
+    """
+
+    min_items: int = Field(ge=1)
+    """Fewer answers than this cannot tell."""
+    margin: float = Field(0.05, gt=0, lt=1)
+    """Share of answers that must not begin to refuse, to repeat themselves, or to come in another language; each for
+    itself."""
+    longer: float = Field(1.5, gt=1, le=100)
+    """So many times as long, or so many times shorter, must answers on average not become."""
+    alpha: Level = 0.05
+    """Level of each one-sided test: all of them have to pass."""
+
+
 class Worse(StrEnum):
     """What happens when a version fails more than the one before it did."""
 

@@ -14,8 +14,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from rsi.errors import IntegrityError
-from rsi.gate.clauses import Finding, Tail, accuracy, every_level, gain, noninferiority, range_of
-from rsi.gate.contract import Contract, Guard, Target
+from rsi.gate.clauses import Finding, Tail, accuracy, every_level, gain, never, noninferiority, range_of
+from rsi.gate.contract import Contract, Guard, Target, ZeroTolerance
+from rsi.gate.hygiene import hygiene
 from rsi.gate.levels import by_level, levels_of
 from rsi.gate.noise import floor
 from rsi.gate.order import finding, planned
@@ -95,7 +96,9 @@ def _measured(
     guards = [clause for guard in contract.guards for clause in _guard(guard, scorecard)]
     if contract.correction is Correction.HOLM:
         guards = _corrected(guards)
-    return [*clauses, *guards, _completeness(scorecard)]
+    zero = [_never(one, scorecard.of(one.suite)) for one in contract.zero_tolerance]
+    manners = hygiene(contract.hygiene, scorecard) if contract.hygiene else []
+    return [*clauses, *guards, *zero, *manners, _completeness(scorecard)]
 
 
 def _gain(contract: Contract, target: Target, results: Results, items: int) -> Callable[[Assume], Finding]:
@@ -180,6 +183,11 @@ def _guard(guard: Guard, scorecard: Scorecard) -> list[Clause]:
             _settled(f"{name}_anchor", anchored, lambda assume: noninferiority(anchored, guard, assume))
         )
     return clauses
+
+
+def _never(bar: ZeroTolerance, results: Results) -> Clause:
+    name = f"zero_tolerance_{bar.suite.split('/')[0]}_failures"
+    return _settled(name, results, lambda assume: never(results, bar, assume))
 
 
 def _settled(name: str, results: Results, look: Callable[[Assume], Finding]) -> Clause:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from rsi.questions import Certificate
 from rsi.records import Clause, Judgement
 from rsi.report.card import SIGN, inline, table
-from rsi.report.evidence import Count, Evidence, SuiteTable
-from rsi.report.telling import GAP, Table, dev_line, gap_line, label_names, suite_name
+from rsi.report.evidence import Count, Evidence, Part, SuiteTable
+from rsi.report.telling import GAP, Table, clause_title, dev_line, gap_line, label_names, suite_name
 from rsi.report.words import percent, plural, points, short
 
 MOST_LOSSES, MOST_MODES, MOST_EXAMPLES = 4, 4, 3
@@ -26,7 +26,7 @@ def brief(evidence: Evidence, certificate: Certificate) -> str:
         f"### {SIGN[verdict.judgement]} {inline(_gain(evidence.target))}",
         _losses(evidence),
         *(f"{DOUBT} **{GAP}:** {inline(gap_line(one))}" for one in (evidence.gap,) if one and one.beyond),
-        _list(_guards(evidence)),
+        _list([*_guards(evidence), *_manners(evidence.verdict.clauses)]),
         *_examples(evidence),
         _list(_about(evidence, certificate)),
         f"Night {inline(verdict.night)}, {inline(f'role {verdict.role}' if verdict.role else 'harness only')}: "
@@ -53,7 +53,7 @@ def _losses(evidence: Evidence) -> str:
         *((names.get(one.name, one.name), one) for one in evidence.target.by_label),
         *((one.total.name, one.total) for one in evidence.target.by_level),
         *((f"{one.name} items", one) for one in (() if evidence.target.by_level else evidence.target.by_hardness)),
-        *((f"{suite_name(one.suite)} (guard)", one.total) for one in evidence.tables[1:]),
+        *((f"{suite_name(one.suite)} ({one.part})", one.total) for one in evidence.tables[1:]),
     ]
     worse = sorted(((_change(one), name, one) for name, one in groups if _change(one) < 0), key=lambda it: it[:2])
     if not worse:
@@ -85,20 +85,35 @@ def _examples(evidence: Evidence) -> list[str]:
 
 
 def _guards(evidence: Evidence) -> list[tuple[str, str]]:
+    """Guards, and suites in which nothing may be wrong."""
     rows = []
     for one in evidence.tables[1:]:
-        said = _clauses(evidence.verdict.clauses, f"guard_{suite_name(one.suite)}")
+        zero, name = one.part is Part.ZERO_TOLERANCE, suite_name(one.suite)
+        said = _clauses(evidence.verdict.clauses, f"{'zero_tolerance' if zero else 'guard'}_{name}")
+        judged = _worst(said, "not asked")
+        if zero:
+            wrong = f"{one.total.n - one.total.after} of {plural(one.total.n, 'item')} wrong"
+            rows.append((f"Zero tolerance {name}", f"{judged}, {wrong}"))
+            continue
         bound = next((c.numbers["lower"] for c in said if "lower" in c.numbers), None)
-        ends = {c.judgement for c in said}
-        judged = next((f"{SIGN[end]} {end.value}" for end in WORST_FIRST if end in ends), "not asked")
         least = f", at least {points(bound)}" if bound is not None else ""
-        rows.append(
-            (
-                f"Guard {suite_name(one.suite)}",
-                f"{judged}, {points(one.difference)} points{least}, margin {points(-(one.margin or 0.0))}",
-            )
-        )
+        margin = points(-(one.margin or 0.0))
+        rows.append((f"Guard {name}", f"{judged}, {points(one.difference)} points{least}, margin {margin}"))
     return rows
+
+
+def _manners(clauses: Sequence[Clause]) -> list[tuple[str, str]]:
+    """One row: that all is as it was, or what is not."""
+    said = _clauses(clauses, "hygiene")
+    if not said:
+        return []
+    odd = [clause_title(one.name).partition(": ")[2] for one in said if one.judgement is not Judgement.PASS]
+    return [("Hygiene", f"{_worst(said, '')}{', not shown: ' if odd else ''}{', '.join(odd)}")]
+
+
+def _worst(said: Sequence[Clause], nothing: str) -> str:
+    ends = {one.judgement for one in said}
+    return next((f"{SIGN[end]} {end.value}" for end in WORST_FIRST if end in ends), nothing)
 
 
 def _list(rows: Sequence[tuple[str, str]]) -> str:

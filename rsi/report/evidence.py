@@ -6,6 +6,7 @@ that lie on the dev side of the split.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import NamedTuple
 
 from rsi.prices import Prices
@@ -119,13 +120,23 @@ class LevelCount(NamedTuple):
     """95%, of the difference of accuracies, candidate minus champion."""
 
 
+class Part(StrEnum):
+    """What a suite decides."""
+
+    TARGET = "target"
+    """A gain is wanted."""
+    GUARD = "guard"
+    """No loss of the margin may be."""
+    ZERO_TOLERANCE = "zero tolerance"
+    """Nothing may be wrong."""
+
+
 @dataclass(frozen=True)
 class SuiteTable:
     """One suite in counts."""
 
     suite: str
-    part: str
-    """target or guard."""
+    part: Part
     total: Count
     wins: int
     """Right with the candidate alone."""

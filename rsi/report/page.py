@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from rsi.records import Clause, Judgement
 from rsi.report.charts import grouped_bars, interval_plot, line_chart
-from rsi.report.evidence import Evidence
+from rsi.report.evidence import Evidence, Part
 from rsi.report.style import STYLE
 from rsi.report.telling import (
     GAP,
@@ -98,9 +98,10 @@ def _tiles(evidence: Evidence) -> str:
         weak = min(target.by_label, key=lambda one: one.shares()[1])
         name = label_names(evidence).get(weak.name, weak.name)
         tiles.append(_tile("Weakest label", percent(weak.shares()[1]), f"{name}, {weak.n} items"))
-    for guard in evidence.tables[1:]:
-        margin = f"{guard.total.n} items, margin {points(-(guard.margin or 0))}"
-        tiles.append(_tile(f"Guard: {suite_name(guard.suite)}", _shift(*guard.total.shares()), margin))
+    for one in evidence.tables[1:]:
+        bar = "none may be wrong" if one.part is Part.ZERO_TOLERANCE else f"margin {points(-(one.margin or 0))}"
+        shift = _shift(*one.total.shares())
+        tiles.append(_tile(f"{one.part.capitalize()}: {suite_name(one.suite)}", shift, f"{one.total.n} items, {bar}"))
     return f'<div class="tiles">{"".join(tiles)}</div>'
 
 

@@ -25,6 +25,11 @@ _CLAUSES = {
     "range": "a loss would show",
     "noninferior": "not worse",
     "anchor": "not worse than the anchor",
+    "failures": "nothing wrong",
+    "length": "as long as before",
+    "refusals": "no more refusals",
+    "repetition": "no more repetition",
+    "language": "in the same language",
 }
 
 

@@ -13,11 +13,6 @@ from rsi.update.job import Reason
 Row = dict[str, float]
 """A line of ``metrics.jsonl``."""
 
-RUN = 4
-"""Tokens in a row that count as the same words again."""
-LOOP_TOKENS = 16
-"""Fewer tokens than this are no loop."""
-
 
 class Stop(NamedTuple):
     """Why a job goes no further."""
@@ -93,9 +88,3 @@ def _rules(settings: Update) -> tuple[tuple[Reason, Callable[[Row], bool], str],
             f"the gradient's norm was over {guard.gradient}",
         ),
     )
-
-
-def looped(tokens: Sequence[int]) -> bool:
-    """Whether more than half of the runs of `RUN` tokens were said before in the same answer."""
-    runs = [tuple(tokens[at : at + RUN]) for at in range(len(tokens) - RUN + 1)]
-    return len(tokens) >= LOOP_TOKENS and 2 * len(set(runs)) < len(runs)

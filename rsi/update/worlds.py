@@ -13,9 +13,9 @@ from rsi.harness.episode import Episode, Speaker, Stop
 from rsi.harness.loop import Play, Table, demonstrate, play
 from rsi.ids import digest
 from rsi.records import Task, WorldTask
+from rsi.tasks.manner import looped
 from rsi.tasks.worlds import world_of
 from rsi.update.actor import Actor
-from rsi.update.guards import looped
 from rsi.update.learner import Learner
 from rsi.update.practice import Rollout
 from rsi.update.sampled import Sampled

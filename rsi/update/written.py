@@ -7,9 +7,9 @@ from rsi.harness import hcp
 from rsi.ids import digest
 from rsi.ports import Dialogue, Generation
 from rsi.records import NOBODYS, Outcome, Task
+from rsi.tasks.manner import looped
 from rsi.tasks.prompt import render
 from rsi.update.actor import Actor
-from rsi.update.guards import looped
 from rsi.update.learner import Learner
 from rsi.update.practice import Rollout, verdict
 from rsi.update.sampled import Sampled

@@ -16,7 +16,7 @@ from rsi.records import (
     Ticket,
     Verdict,
 )
-from rsi.report.evidence import Baseline, Count, Evidence, Example, SuiteTable
+from rsi.report.evidence import Baseline, Count, Evidence, Example, Part, SuiteTable
 from rsi.statistics.intervals import paired_difference
 
 HOSTILE = "<script>alert(1)</script> [x](https://evil.example) | ![i](x) `c` \u202e**b** @me www.evil.example"
@@ -56,7 +56,7 @@ def tables() -> tuple[SuiteTable, ...]:
     """A target and a guard."""
     target = SuiteTable(
         suite="routing/v1",
-        part="target",
+        part=Part.TARGET,
         total=Count("all", 240, 64, 229),
         wins=168,
         losses=3,
@@ -74,7 +74,7 @@ def tables() -> tuple[SuiteTable, ...]:
     )
     guard = SuiteTable(
         suite="easy/v1",
-        part="guard",
+        part=Part.GUARD,
         total=Count("all", 170, 102, 101),
         wins=7,
         losses=8,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from rsi.algorithm import Update
-from rsi.update.guards import judged, looped
+from rsi.update.guards import judged
 from rsi.update.job import Reason
 
 NOW = datetime(2026, 1, 2, 3, tzinfo=UTC)
@@ -76,11 +76,3 @@ def test_a_rule_ends_a_job_badly_when_it_is_broken_for_long_enough(reason, row, 
     assert stop([row, row, {}, row, row], **patient) is None
     assert stop([{}] * 3, **patient) is None
     assert not reason.well
-
-
-def test_loops_are_told_from_long_answers():
-    """More than half of its runs of four came before; short answers and lists of one kind are none."""
-    assert looped([7, 8, 9] * 10)
-    assert not looped([7, 8, 9] * 3)
-    assert not looped(range(200))
-    assert not looped([*range(40), *range(20)])

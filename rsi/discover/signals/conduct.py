@@ -1,6 +1,5 @@
 """How a run went: retries, loops, giving up, markup in place of calls, answers cut off."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -12,6 +11,7 @@ from rsi.discover.signs import Chance, Found, Kind, Sign, blame_of_error
 from rsi.discover.steps import hands_over
 from rsi.discover.window import Window
 from rsi.records import Blame
+from rsi.tasks.manner import refuses
 
 _LONGEST = 4
 """Calls in a cycle."""
@@ -19,14 +19,6 @@ _ROUNDS = 3
 """Times that a cycle is run through before it is a loop."""
 _AGAIN = 4
 """Equal calls with equal answers anywhere in a run that are a loop."""
-_OPENING = re.compile(
-    r"\W*((i['\u2019]?m|i am|we are|we['\u2019]re)\W+)?((really|very|so|truly)\W+)?"
-    r"((sorry|afraid|unfortunately|i apologi[sz]e)\W+)?((but|that|for \w+ \w+)\W+)?"
-    r"i\W?(can['\u2019]?t|cannot|can not|am unable|['\u2019]?m unable|am not able|['\u2019]?m not able|was unable"
-    r"|could not|couldn['\u2019]t)\b",
-    re.IGNORECASE,
-)
-"""A refusal in the first person, as the first words of an answer."""
 _Key = tuple[str, str | None, int | None]
 
 
@@ -92,7 +84,7 @@ def give_ups(facts: TraceFacts, window: Window, where: Localisation | None) -> F
             seen = of_call(facts, call, "handed over")
             return [Sign(Kind.GIVE_UP, call.name, "", Chance("trace"), blame, (seen,))], set()
     last = next((turn for turn in reversed(facts.turns) if turn.role == "assistant" and turn.text), None)
-    if facts.outcome == "fail" and last is not None and _OPENING.match(last.text or ""):
+    if facts.outcome == "fail" and last is not None and refuses(last.text or ""):
         seen = of_message(facts, last.message_uid, "the last word is a refusal")
         return [Sign(Kind.GIVE_UP, "refusal", "", Chance("trace"), blame, (seen,))], set()
     return [], set()

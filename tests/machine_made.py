@@ -270,16 +270,16 @@ def slept() -> Slept:
     return Slept(root, home, folder, str(ending.verdict))
 
 
-def approve(home: Home, verdict: str) -> LedgerRecord:
+def approve(home: Home, verdict: str, clock: Clock | None = None) -> LedgerRecord:
     """Ada says yes."""
     said = Approval(verdict=verdict, decision=Decision.APPROVE, approver="ada", reason="so", via="command")
-    return approval.answer(home, FixedClock(), Deployment.read(home.deployment_file), said, verdict[:8])
+    return approval.answer(home, clock or FixedClock(), Deployment.read(home.deployment_file), said, verdict[:8])
 
 
-def put(home: Home, folder: Path, verdict: str) -> LedgerRecord:
+def put(home: Home, folder: Path, verdict: str, clock: Clock | None = None) -> LedgerRecord:
     """Promote with an engine of its own."""
     replica = EngineReplica(world(home, folder, FixedClock()).engine())
-    return promote.promote(home, FixedClock(), verdict, [replica], folder)
+    return promote.promote(home, clock or FixedClock(), verdict, [replica], folder)
 
 
 def back(home: Home, folder: Path) -> LedgerRecord:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 STOP, SKIP = "q", "s"
 _BETWEEN = "|"
 """Between spellings of an answer."""
+_YES = {"y": True, "n": False, SKIP: None}
+"""What may be typed of an answer that was given."""
 
 
 class Asked(NamedTuple):
@@ -197,8 +199,20 @@ def _said(found: Asked, one: "Aside") -> "Label | None":
         label = Label(id=one.item_id, expected=_expected(found, typed))
         wrong = _objection(found.about, label.wanted, found.words)
         if not wrong:
-            return label
+            return label.model_copy(update={"right": _marked(found, one)})
         line(f"  {wrong}")
+
+
+def _marked(found: Asked, one: "Aside") -> bool | None:
+    """Whether what was answered is right, where a model is to judge: it is held against what people say."""
+    from rsi.verifiers import JUDGE
+
+    if found.about.verifier != JUDGE or not one.answered:
+        return None
+    default = {True: "y", False: "n", None: SKIP}[one.mark]
+    while (typed := str(typer.prompt(f"was that answer right? y, n, {SKIP} for neither", default=default))) not in _YES:
+        line("  y, n or s")
+    return _YES[typed]
 
 
 def _expected(found: Asked, typed: str) -> str | tuple[str, ...]:

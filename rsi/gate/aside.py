@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 WHO = "contract"
+_MARKS = {1.0: True, 0.0: False}
+"""A person's score of an answer -> whether it is right; one between says neither."""
 _FILES = """
 select f.file_id, f.uri, f.namespace, any_value(t.origin)
 from ingest_files f left join trace_texts t on t.file_id = f.file_id and t.place in ('gate', 'vault')
@@ -74,6 +76,8 @@ class Aside(NamedTuple):
     """The specialist that answered; "" where that is not known."""
     said: str
     """What a person said would have been right, in the traces; "" where nobody did."""
+    mark: bool | None = None
+    """Whether a person in the traces called the answer right; null where nobody did, and for a route."""
 
     @property
     def request(self) -> str:
@@ -157,6 +161,7 @@ def _found(
                 answered=answered or "",
                 route=route or "",
                 said=correction or right or "",
+                mark=_MARKS.get(value) if hop != "route" else None,
             )
     return Found(tuple(items.values()), doubled, with_tools, wordless)
 

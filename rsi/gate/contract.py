@@ -12,7 +12,19 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, ValidationError, model_validator
 
 from rsi.errors import ContractError
-from rsi.gate.terms import Budget, Correction, Hygiene, Level, Levels, Noise, Order, Power, Share, Watch
+from rsi.gate.terms import (
+    Budget,
+    Correction,
+    Hygiene,
+    JudgeRule,
+    Level,
+    Levels,
+    Noise,
+    Order,
+    Power,
+    Share,
+    Watch,
+)
 from rsi.ids import Digest, digest
 from rsi.records import Record, Rule
 from rsi.settings import contracts_dir, said
@@ -99,6 +111,7 @@ class Contract(Record):
     order: Order | None = None
     levels: Levels | None = None
     hygiene: Hygiene | None = None
+    judge: JudgeRule | None = None
     watch: Watch | None = None
     """What becomes of a version that goes wrong in service."""
     approval: Rule | None = None
@@ -124,7 +137,7 @@ class Contract(Record):
         """
         added = (
             *("correction", "budget", "power", "noise", "order", "levels", "watch", "approval"),
-            *("zero_tolerance", "hygiene"),
+            *("zero_tolerance", "hygiene", "judge"),
         )
         absent = {name for name in added if getattr(self, name) in (None, Correction.NONE, ())}
         return digest(self.model_dump(mode="json", exclude=absent))

@@ -138,7 +138,7 @@ def _write(folder: Path, about: About, labelled: Sequence[tuple[Aside, Label]]) 
     told = about.model_dump(mode="json", exclude_none=True)
     (folder / ABOUT).write_text(tomlkit.dumps(told), encoding="utf-8")
     ordered = sorted(labelled, key=lambda one: (one[0].split.value, one[0].item_id))
-    lines = [_line(one, label).model_dump(mode="json", exclude_none=True) for one, label in ordered]
+    lines = [_line(one, label).model_dump(mode="json", exclude_defaults=True) for one, label in ordered]
     (folder / ITEMS).write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
     fingerprints.write(folder)
 
@@ -154,8 +154,15 @@ def _line(one: Aside, label: Label) -> Line:
             "cluster": one.cluster,
             "text": one.request if alone else None,
             "messages": None if alone else one.asked,
+            "marked": _marked(one, label),
         }
     )
+
+
+def _marked(one: Aside, label: Label) -> list[dict[str, object]]:
+    if label.right is None or not one.answered.strip():
+        return []
+    return [{"answer": one.answered, "right": label.right}]
 
 
 def _contract(name: str, suites: Mapping[str, Suite], bars: Bars) -> Contract:
@@ -220,7 +227,7 @@ def _enough(contract: Contract, suites: Mapping[str, Suite]) -> tuple[str, ...]:
 def _toml(contract: Contract) -> str:
     """The contract as its file says it: without the tables that it does not have."""
     told = contract.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return tomlkit.dumps(told)
+    return tomlkit.dumps({key: value for key, value in told.items() if value != []})
 
 
 def _borrow(root: Path, name: str) -> None:

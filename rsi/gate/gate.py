@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rsi import assets, faults
 from rsi.errors import ContractError, IntegrityError
-from rsi.gate import hygiene, levels, lock, order, rounds
+from rsi.gate import agreement, hygiene, levels, lock, order, rounds
 from rsi.gate.budget import Account
 from rsi.gate.certificate import certify, register
 from rsi.gate.contest import Contest, Means
@@ -66,11 +66,14 @@ def gate(
     role = changed_role(contest.champion, contest.candidate)
     draw = Draw.of(gate_key(home), night, contest.champion.digest, contest.candidate.digest)
     contract, suites = _read(contract_name, contracts or contracts_dir(), resolve, contest.anchor, draw)
+    agreement.check(contract, suites, means.verifiers)
     registration = register(contract, suites, contest)
     if contract.budget and (known := account.settled(registration)):
         return approval.verdict(home, known)
     allowance = account.allow(contract, registration)
-    before = ready(contract, suites, allowance.alpha)
+    before, agreed = ready(contract, suites, allowance.alpha), agreement.agreement(suites, means.verifiers)
+    if contract.judge is not None:
+        before = (*before, agreement.clause(contract.judge, agreed))
     asked = suites if not before or whole(before) is Judgement.PASS else nothing(suites)
     if asked is suites:
         account.ask(contract, registration, allowance)
@@ -78,7 +81,7 @@ def gate(
     items = suites[contract.target.suite].items
     verdict = judge(contract, found.scorecard, night, role, allowance.alpha, before, found.itself, items)
     certificate = certify(contract, registration, allowance, found.scorecard, verdict)
-    evidence = tell(story or Story(), contract, suites, contest, means, found.scorecard, verdict)
+    evidence = tell(story or Story(), contract, suites, contest, means, found.scorecard, verdict, agreed)
     _publish(home, found.scorecard, evidence, certificate)
     account.settle(certificate)
     rounds.forget(home, registration)

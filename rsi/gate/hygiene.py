@@ -16,7 +16,7 @@ from rsi.gate.suites import Suite
 from rsi.gate.terms import Hygiene
 from rsi.records import Clause, ItemResult, Judgement
 from rsi.report.words import percent, plural, points
-from rsi.statistics.ratio import ratio
+from rsi.statistics.bootstrap import bootstrap_ratio
 from rsi.tasks.language import UNKNOWN, language
 from rsi.tasks.manner import looped, refuses
 
@@ -80,18 +80,19 @@ def _clause(name: str, found: Mapping[str, Finding]) -> Clause:
 
 def _length(pairs: Pairs, bar: Hygiene) -> Finding:
     """Whether answers are on average no more than so many times as long, or so many times shorter."""
+    if not pairs:
+        return NOTHING
     clusters: dict[str, tuple[int, int]] = {}
     for one in pairs:
         before, after = clusters.get(one.cluster, (0, 0))
-        clusters[one.cluster] = (before + len(one.before.strip()), after + len(one.after.strip()))
-    old, new = ([float(pair[at]) for pair in clusters.values()] for at in (0, 1))
-    if not pairs:
-        return NOTHING
+        clusters[one.cluster] = (before + _long(one.before), after + _long(one.after))
+    old, new = ([pair[at] for pair in clusters.values()] for at in (0, 1))
     means = {"n": len(pairs), "before": sum(old) / len(pairs), "after": sum(new) / len(pairs), "bar": bar.longer}
     shown = f"{means['before']:.3g} → {means['after']:.3g} characters on average"
-    if len(old) < 2 or not sum(old):
-        return Finding(Judgement.CANNOT_TELL, f"{shown}: no factor can be told", means)
-    seen, low, high = ratio(old, new, bar.alpha)
+    if len(clusters) < 2:
+        return Finding(Judgement.CANNOT_TELL, f"{shown}: all items are in one cluster", means)
+    seen = sum(new) / sum(old)
+    low, high = bootstrap_ratio(new, old, 1 - 2 * bar.alpha)
     if not 1 / bar.longer <= seen <= bar.longer:
         judgement = _unless_few(Judgement.FAIL, len(pairs), bar)
     elif 1 / bar.longer <= low and high <= bar.longer:
@@ -103,6 +104,11 @@ def _length(pairs: Pairs, bar: Hygiene) -> Finding:
         f"{bar.longer:.2f} needed"
     )
     return Finding(judgement, text, means | {"ratio": seen, "lower": low, "upper": high})
+
+
+def _long(answer: str) -> int:
+    """Characters; nothing said is one, so that there is a factor to it."""
+    return max(len(answer.strip()), 1)
 
 
 def _more(what: str, has: Callable[[Said], tuple[bool, bool]]) -> Callable[[Pairs, Hygiene], Finding]:

@@ -4,7 +4,8 @@
 
     {"id": "<trace>", "split": "gate", "asked": "…", "answered": "…", "route": "L0", "expected": null, "hard": false}
 
-Only `id`, `expected` and `hard` are read back. `expected` is what the suite's verifier takes: a role for ``choice``,
+Only `id`, `expected` and `hard` are read back, and where a model is to judge `right`: whether what was answered is
+right, by which the judge is held against people. `expected` is what the suite's verifier takes: a role for ``choice``,
 a list of spellings for ``exact``; null or nothing leaves the request out. Where a person already said in the traces
 what would have been right, it stands there from the beginning.
 """
@@ -21,9 +22,11 @@ from rsi.gate.suites.lines import taken
 from rsi.records import Record
 from rsi.settings import Home, said
 from rsi.store.files import write_whole
+from rsi.verifiers import JUDGE
 
 LIMIT = 32 * 1024 * 1024
 """Largest file of labels in bytes."""
+_READ = ("id", "expected", "hard", "right")
 
 
 class Label(Record):
@@ -33,6 +36,8 @@ class Label(Record):
     expected: str | tuple[str, ...]
     hard: bool = False
     """Whether it is near a border, so that one would not be surprised by a wrong answer."""
+    right: bool | None = None
+    """Whether what the deployment answered is right; null where nobody said."""
 
     @property
     def wanted(self) -> str:
@@ -61,6 +66,8 @@ def draft(path: Path, items: Sequence[Aside], before: Mapping[str, Label], verif
             "expected": label.expected if label else None,
             "hard": bool(label and label.hard),
         }
+        if verifier == JUDGE:
+            told["right"] = label.right if label and label.right is not None else one.mark
         lines.append(orjson.dumps(told))
     write_whole(path, b"".join(line + b"\n" for line in lines))
     return sum(b'"expected":null' not in line for line in lines)
@@ -70,7 +77,8 @@ def suggested(one: Aside, verifier: str) -> Label | None:
     """What a person said in the traces, as a label."""
     if not one.said:
         return None
-    return Label(id=one.item_id, expected=(one.said,) if verifier == "exact" else one.said)
+    expected = (one.said,) if verifier == "exact" else one.said
+    return Label(id=one.item_id, expected=expected, right=one.mark if verifier == JUDGE else None)
 
 
 def read(path: Path, known: Iterable[str], objection: Callable[[str], str]) -> dict[str, Label]:
@@ -114,7 +122,7 @@ def _label(raw: bytes, where: str) -> Label | None:
             raise ValueError("expected an object with id and expected")
         if not told.get("expected"):
             return None
-        return Label.model_validate({key: told[key] for key in ("id", "expected", "hard") if key in told})
+        return Label.model_validate({key: told[key] for key in _READ if key in told})
     except ValidationError as error:
         raise ContractError(f"{where}: {said(error)}") from None
     except ValueError as error:

@@ -14,7 +14,7 @@ from rsi.gate.scorecard import Scorecard, summary
 from rsi.gate.spent import spent
 from rsi.gate.suites import Suite
 from rsi.records import BankManifest, Modes, Verdict
-from rsi.report.evidence import Baseline, Evidence, Example, MetricsRow
+from rsi.report.evidence import Agreement, Baseline, Evidence, Example, MetricsRow
 from rsi.tasks.prompt import ROUTE
 
 
@@ -44,6 +44,7 @@ def tell(
     means: Means,
     scorecard: Scorecard,
     verdict: Verdict,
+    agreed: Agreement | None = None,
 ) -> Evidence:
     """What card, brief and report are written from."""
     routed = suites[contract.target.suite].about.hop == ROUTE
@@ -60,6 +61,7 @@ def tell(
         examples=story.examples,
         dev=story.dev.score if story.dev else None,
         gap=gap(story.dev, scorecard.of(contract.target.suite)) if story.dev and routed else None,
+        agreement=agreed,
         spent=spent(scorecard, means.prices),
         prices=means.prices,
     )

@@ -130,6 +130,18 @@ class Levels(Record):
     """Level of the one-sided non-inferiority test, for each: all of them have to pass."""
 
 
+class JudgeRule(Record):
+    """What a judge must be for its verdicts to count, where a model judges."""
+
+    by: str | None = Field(None, min_length=1)
+    """Its name: model and digest of its prompt, as ``rsi doctor`` and records say it; another one is refused."""
+    min_marked: int = Field(ge=1)
+    """Fewer answers that people marked than this cannot tell."""
+    agreement: Share = 0.8
+    """Share of them on which the judge has to say what people say; a verdict that turns with the order agrees with
+    nobody."""
+
+
 class Hygiene(Record):
     """How answers in words are given must not drift, whatever a verifier says of them.
 

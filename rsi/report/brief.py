@@ -10,7 +10,17 @@ from rsi.questions import Certificate
 from rsi.records import Clause, Judgement
 from rsi.report.card import SIGN, inline, table
 from rsi.report.evidence import Count, Evidence, Part, SuiteTable
-from rsi.report.telling import GAP, Table, clause_title, dev_line, gap_line, label_names, suite_name
+from rsi.report.telling import (
+    GAP,
+    JUDGE,
+    Table,
+    agreement_line,
+    clause_title,
+    dev_line,
+    gap_line,
+    label_names,
+    suite_name,
+)
 from rsi.report.words import percent, plural, points, short
 
 MOST_LOSSES, MOST_MODES, MOST_EXAMPLES = 4, 4, 3
@@ -131,6 +141,7 @@ def _about(evidence: Evidence, certificate: Certificate) -> list[tuple[str, str]
         rows.append(("Modes expected fixed", _modes(evidence)))
     rows += [("Dev side", dev_line(one)) for one in (evidence.dev,) if one]
     rows += [(GAP, gap_line(one)) for one in (evidence.gap,) if one and not one.beyond]
+    rows += [(JUDGE, agreement_line(one)) for one in (evidence.agreement,) if one]
     rows += [("What an answer takes", one) for one in (evidence.spent,) if one]
     return [*rows, ("Budget left", _left(certificate))]
 

@@ -4,7 +4,9 @@ from rsi.records import Judgement
 from rsi.report.evidence import Evidence
 from rsi.report.telling import (
     GAP,
+    JUDGE,
     Table,
+    agreement_line,
     bank_lines,
     baseline_line,
     clause_title,
@@ -56,6 +58,8 @@ def card(evidence: Evidence) -> str:
     if evidence.gap:
         sign = f"{SIGN[Judgement.CANNOT_TELL]} " if evidence.gap.beyond else ""
         parts.append(f"{sign}{GAP}: {inline(gap_line(evidence.gap))}.")
+    if evidence.agreement:
+        parts.append(f"{JUDGE}: {inline(agreement_line(evidence.agreement))}.")
     parts += ["## How answers ended", table(outcomes_table(evidence.tables))]
     if took_table(evidence).rows:
         parts += ["## Cost and latency", table(took_table(evidence))]

@@ -77,6 +77,38 @@ class Gap(NamedTuple):
     """So many were there."""
 
 
+class Agreement(NamedTuple):
+    """A model that judges beside people, on answers that people marked."""
+
+    by: str
+    """The judge's name."""
+    right: int
+    """Answers that people call right."""
+    wrong: int
+    """Answers that they call wrong."""
+    said_right: int
+    """Of the right ones, so many the judge calls right."""
+    said_wrong: int
+    """Of the wrong ones, so many it calls wrong."""
+    undecided: int
+    """Of all of them, so many it gives no verdict on."""
+
+    @property
+    def n(self) -> int:
+        """Marked answers."""
+        return self.right + self.wrong
+
+    @property
+    def agreed(self) -> int:
+        """On so many it says what people say."""
+        return self.said_right + self.said_wrong
+
+    @property
+    def share(self) -> float:
+        """Of all marked answers."""
+        return self.agreed / self.n
+
+
 class Took(Record):
     """What answers of one version took."""
 
@@ -183,6 +215,8 @@ class Evidence:
     """Losses first."""
     dev: DevScore | None = None
     gap: Gap | None = None
+    agreement: Agreement | None = None
+    """Null where no model judges, or nobody marked answers."""
     spent: str = ""
     """What an answer takes, before and after, in words; empty where nobody measured."""
     prices: Prices = field(default_factory=Prices)

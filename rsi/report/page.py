@@ -8,8 +8,10 @@ from rsi.report.evidence import Evidence, Part
 from rsi.report.style import STYLE
 from rsi.report.telling import (
     GAP,
+    JUDGE,
     Course,
     Table,
+    agreement_line,
     bank_lines,
     baseline_line,
     clause_title,
@@ -165,6 +167,7 @@ def _groups(evidence: Evidence) -> str:
         + _table(outcomes_table(evidence.tables))
         + (f'<p class="note">Dev side: {_in(dev_line(evidence.dev))}.</p>' if evidence.dev else "")
         + (f'<p class="note">{_gap(evidence)}</p>' if evidence.gap and not evidence.gap.beyond else "")
+        + (f'<p class="note">{JUDGE}: {_in(agreement_line(found))}.</p>' if (found := evidence.agreement) else "")
         + '<p class="note">Empty answers and answers in a wrong format count as wrong. Errors and invalid '
         "items are missing evidence: with one of them the gate cannot tell.</p>",
     )

@@ -6,12 +6,15 @@ from typing import NamedTuple
 from rsi.prices import Prices
 from rsi.records import Judgement, OutcomeKind, Verdict
 from rsi.report.charts import IntervalRow
-from rsi.report.evidence import Count, DevScore, Evidence, Gap, LevelCount, SuiteTable, Took
+from rsi.report.evidence import Agreement, Count, DevScore, Evidence, Gap, LevelCount, SuiteTable, Took
 from rsi.report.words import duration, percent, plural, points, short, usd
+from rsi.statistics.intervals import wilson
 
 MOST_TICKETS = 20
 GAP = "Dev against gate"
 """What the comparison of both is called everywhere."""
+JUDGE = "Judge"
+"""What a line on the model that judges begins with."""
 _GROUPS = {"own": "written for this project"}
 _CLAUSES = {
     "size": "enough items",
@@ -26,6 +29,7 @@ _CLAUSES = {
     "noninferior": "not worse",
     "anchor": "not worse than the anchor",
     "failures": "nothing wrong",
+    "agreement": "agrees with people",
     "length": "as long as before",
     "refusals": "no more refusals",
     "repetition": "no more repetition",
@@ -184,6 +188,17 @@ def dev_line(dev: DevScore) -> str:
     return (
         f"{percent(dev.best)} of {plural(dev.items, 'request')} right: {of} (told in steps of {percent(dev.step)}, and "
         "only a best; nothing of it weighs in the verdict)"
+    )
+
+
+def agreement_line(found: Agreement) -> str:
+    """How far a judge says what people say, with the interval, and where it does not."""
+    low, high = wilson(found.agreed, found.n)
+    undecided = f", no verdict on {found.undecided}" if found.undecided else ""
+    return (
+        f"{found.by} agrees with people on {percent(found.share)} of {plural(found.n, 'marked answer')} (95%: "
+        f"{percent(low)} to {percent(high)}): {found.said_right} of {found.right} right ones, {found.said_wrong} of "
+        f"{found.wrong} wrong ones{undecided}"
     )
 
 

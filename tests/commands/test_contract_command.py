@@ -168,6 +168,21 @@ def test_a_person_labels_at_the_terminal_and_goes_on_later(held: Terminal, monke
     assert draft["labelled"] == draft["requests"], "every log says what would have been right"
 
 
+def test_where_a_model_is_to_judge_a_person_says_of_answers_whether_they_are_right(held: Terminal, monkeypatch) -> None:
+    """By that the judge is held against people; one may say neither."""
+    wanted = orjson.dumps({"question": "What?", "rubric": "Kind.", "reference": "So."}).decode()
+    typed = [wanted, "maybe", "y", wanted, "n", wanted, "s", "q", "n"]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(typed) + "\n"))
+
+    told = held.ok(
+        "contract", "new", "talk", "--from-traces", "--hop", "answer", "--role", "L0", "--verifier", "judge"
+    )
+    kept = (held.home.heldout / "labels/talk.jsonl").read_bytes().splitlines()
+
+    assert "was that answer right? y, n, s for neither" in told and "y, n or s" in told
+    assert [orjson.loads(line)["right"] for line in kept] == [True, False, None]
+
+
 def test_what_makes_no_suite_is_said(held: Terminal) -> None:
     """Before anything is written."""
     assert "--from-traces" in held.refused("contract", "new", "support")

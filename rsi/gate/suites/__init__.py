@@ -7,10 +7,11 @@ A suite is a folder ``contracts/suites/<name>/vN/`` with
 * ``items.jsonl``: one item a line, ``{"id", "split", "expected", "hard", "cluster", "text"}``, or with ``"messages"``
   for a request with the turns before it, or ``"ref": {"package", "file", "item"}`` and ``"source"`` in place of
   ``"text"``, for a public item whose text is not copied here. `split` is ``gate`` or ``vault``; `expected` is a role
-  for ``choice`` and a list of spellings for ``exact``. In its place ``suite.toml`` may have a table ``[items]``: the
-  source that draws the items (``bfcl``, ``environment``), their number and their digest; all of them are of the gate's
-  split. With ``fresh = true`` an environment draws others for every question (`rsi.gate.suites.fresh`), and there is no
-  digest of them;
+  for ``choice`` and a list of spellings for ``exact``; an item of a suite that a model judges may have ``"marked":
+  [{"answer", "right"}]``, answers that a person marked. In place of the file ``suite.toml`` may have a table
+  ``[items]``: the source that draws the items (``bfcl``, ``environment``), their number and their digest; all of them
+  are of the gate's split. With ``fresh = true`` an environment draws others for every question
+  (`rsi.gate.suites.fresh`), and there is no digest of them;
 * ``fingerprints.json``: what the loop's side may know of it (`rsi.gate.fingerprints`).
 
 The suite is named by the digest over its first two files, pinned in the contract. Adding a source is one file here and
@@ -19,6 +20,7 @@ one name in `rsi.gate.suites.about.Drawn`.
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from rsi import assets
 from rsi.errors import ContractError, IntegrityError
@@ -34,9 +36,30 @@ from rsi.records import Item, OutcomeKind, Split
 from rsi.settings import contracts_dir
 from rsi.verifiers import gold, verify
 
-__all__ = ["ABOUT", "ITEMS", "OWN", "About", "Draw", "Hop", "Resolve", "Suite", "digest_of", "load", "objection"]
+__all__ = [
+    "ABOUT",
+    "ITEMS",
+    "OWN",
+    "About",
+    "Draw",
+    "Hop",
+    "Mark",
+    "Resolve",
+    "Suite",
+    "digest_of",
+    "load",
+    "objection",
+]
 
 ABOUT, ITEMS = "suite.toml", "items.jsonl"
+
+
+class Mark(NamedTuple):
+    """An answer that a person marked, with what its item expects."""
+
+    expected: str
+    answer: str
+    right: bool
 
 
 @dataclass(frozen=True)
@@ -49,6 +72,8 @@ class Suite:
     items: tuple[Item, ...]
     drawn: Commitment | None = None
     """Of fresh items; null where they are frozen, or nobody drew any."""
+    marks: tuple[Mark, ...] = ()
+    """Of both splits."""
 
     @property
     def name(self) -> str:
@@ -103,7 +128,9 @@ def load(
         drawn = _drawn(told, told.items, folder)
         return Suite(told, found, drawn if split is Split.GATE else ())
     listed = lines.read(folder / ITEMS, lambda wanted: objection(told, wanted))
-    return Suite(told, found, tuple(line.item(resolve) for line in listed if line.split is split))
+    items = tuple(line.item(resolve) for line in listed if line.split is split)
+    marks = (Mark(line.wanted, one.answer, one.right) for line in listed for one in line.marked)
+    return Suite(told, found, items, marks=tuple(marks))
 
 
 def _about(folder: Path) -> About:

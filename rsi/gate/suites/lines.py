@@ -26,6 +26,13 @@ def taken(expected: str | Sequence[str]) -> str:
     return expected if isinstance(expected, str) else canonical(list(expected)).decode()
 
 
+class Marked(Record):
+    """An answer to an item that a person marked."""
+
+    answer: str = Field(min_length=1)
+    right: bool
+
+
 class Line(Record):
     """One line of ``items.jsonl``."""
 
@@ -41,6 +48,8 @@ class Line(Record):
     messages: tuple[ChatMessage, ...] | None = Field(None, min_length=1)
     """In place of text: the turns up to the one that asks."""
     ref: PublicRef | None = None
+    marked: tuple[Marked, ...] = ()
+    """Answers that show whether a judge agrees with people (`rsi.gate.agreement`); nobody else sees them."""
 
     @model_validator(mode="after")
     def _has_one_text(self) -> "Line":

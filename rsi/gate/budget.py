@@ -40,24 +40,6 @@ class Account(Protocol):
         """Write down what it found."""
 
 
-class Unrecorded:
-    """An account of one question that nobody keeps, for evaluations outside a home."""
-
-    def settled(self, registration: Registration) -> str | None:
-        """Nobody knows."""
-        return None
-
-    def allow(self, contract: Contract, registration: Registration) -> Allowance:
-        """The first question's share."""
-        return allowance((), contract, registration)
-
-    def ask(self, contract: Contract, registration: Registration, allowance: Allowance) -> None:
-        """Nobody keeps it."""
-
-    def settle(self, certificate: Certificate) -> None:
-        """Nobody keeps it."""
-
-
 @dataclass(frozen=True)
 class Books:
     """The account in a home's ledger."""

@@ -70,13 +70,6 @@ class Saving:
 # --- the champion against itself ------------------------------------------------------------------------------
 
 
-class Pair(NamedTuple):
-    """Both versions on the target and on the guard."""
-
-    target: tuple[Draw, Draw]
-    guard: tuple[Draw, Draw]
-
-
 def independent(random: np.random.Generator) -> tuple[Draw, Draw]:
     """Every item is answered anew by each version, right as often as the item is easy."""
     easy = random.beta(2, 2, ITEMS)

@@ -5,7 +5,6 @@ from math import log
 from pathlib import Path
 
 from rsi.assets import base_folder
-from rsi.gate.budget import Unrecorded
 from rsi.gate.contest import Contest, Means
 from rsi.gate.gate import gate
 from rsi.harness import hcp
@@ -14,7 +13,7 @@ from rsi.records import Judgement, Verdict
 from rsi.registry import approval, champion, genesis, versions
 from rsi.settings import Deployment, Home
 from rsi.store.ledger import Ledger
-from tests.gate.made import number, world
+from tests.gate.made import Unrecorded, number, world
 from tests.made import router
 from tests.night_made import settings, traces
 

@@ -8,10 +8,12 @@ from pathlib import Path
 import orjson
 import tomlkit
 
+from rsi.gate.budget import allowance
 from rsi.gate.contract import Contract, read
 from rsi.gate.suites import Suite, digest_of, load
 from rsi.harness.hcp import Harness, Prompts
 from rsi.ports import Generation, Prompt
+from rsi.questions import Allowance, Certificate, Registration
 from rsi.records import Version
 
 BASE = "b" * 64
@@ -89,6 +91,24 @@ class ScriptedEngine:
             if error := self.fail(adapter, text):
                 raise error
         return texts
+
+
+class Unrecorded:
+    """An account of one question that nobody keeps."""
+
+    def settled(self, registration: Registration) -> str | None:
+        """Nobody knows."""
+        return None
+
+    def allow(self, contract: Contract, registration: Registration) -> Allowance:
+        """The first question's share."""
+        return allowance((), contract, registration)
+
+    def ask(self, contract: Contract, registration: Registration, allowance: Allowance) -> None:
+        """Nobody keeps it."""
+
+    def settle(self, certificate: Certificate) -> None:
+        """Nobody keeps it."""
 
 
 def number(text: str) -> int:

@@ -7,7 +7,6 @@ import pytest
 
 from rsi.errors import ContractError
 from rsi.gate.aside import Aside
-from rsi.gate.budget import Unrecorded
 from rsi.gate.contest import Contest, Means
 from rsi.gate.freeze import Bars, freeze
 from rsi.gate.gate import gate
@@ -21,6 +20,7 @@ from tests.gate.made import (
     CANDIDATE,
     CHAMPION,
     OLD_ROUTES,
+    Unrecorded,
     World,
     engine,
     harness_of,

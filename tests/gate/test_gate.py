@@ -6,7 +6,6 @@ import orjson
 import pytest
 
 from rsi.errors import ContractError, IntegrityError
-from rsi.gate.budget import Unrecorded
 from rsi.gate.contest import Contest, Means
 from rsi.gate.gate import Story, gate, open_scorecard
 from rsi.prices import Prices
@@ -19,6 +18,7 @@ from tests.gate.made import (
     HARNESS,
     OTHER,
     ScriptedEngine,
+    Unrecorded,
     World,
     answers_right,
     engine,

@@ -7,7 +7,6 @@ import orjson
 import pytest
 
 from rsi.errors import ContractError
-from rsi.gate.budget import Unrecorded
 from rsi.gate.contest import Contest, Means
 from rsi.gate.evaluate import evaluate
 from rsi.gate.gate import gate
@@ -25,6 +24,7 @@ from tests.gate.made import (
     OLD_ROUTES,
     Say,
     ScriptedEngine,
+    Unrecorded,
     World,
     engine,
     harness_of,

@@ -7,7 +7,6 @@ import signal
 import orjson
 
 from rsi.gate.bench import Bench
-from rsi.gate.budget import Unrecorded
 from rsi.gate.contest import Contest, Means
 from rsi.gate.gate import gate, open_scorecard
 from rsi.gate.kept import Kept
@@ -15,6 +14,7 @@ from rsi.gate.questions import Question
 from rsi.records import ChatMessage
 from tests.disk import killed
 from tests.gate import made
+from tests.gate.made import Unrecorded
 
 
 def judge(world, home, engine):

@@ -4,13 +4,13 @@ import pytest
 
 from rsi.errors import ContractError, IntegrityError, RefusedError
 from rsi.gate import fingerprints, lock
-from rsi.gate.budget import Unrecorded
 from rsi.gate.contest import Contest, Means
 from rsi.gate.contract import read
 from rsi.gate.gate import gate
 from rsi.gate.proposal import differences, propose
 from rsi.settings import PROJECT
 from tests.gate import made
+from tests.gate.made import Unrecorded
 from tests.made import FixedClock
 
 CLOCK = FixedClock()

@@ -9,7 +9,6 @@ from pathlib import Path
 import orjson
 import pytest
 
-from rsi.gate.budget import Unrecorded
 from rsi.gate.contest import Contest, Means
 from rsi.gate.contract import Contract
 from rsi.gate.dev import told
@@ -35,6 +34,7 @@ from tests.gate.made import (
     WORDS,
     Say,
     ScriptedEngine,
+    Unrecorded,
     World,
     engine,
     harness_of,

@@ -6,7 +6,6 @@ import pytest
 import tomlkit
 
 from rsi.errors import ContractError
-from rsi.gate.budget import Unrecorded
 from rsi.gate.contest import Contest, Means
 from rsi.gate.gate import gate, open_scorecard
 from rsi.questions import Certificate
@@ -20,6 +19,7 @@ from tests.gate.made import (
     WORDS,
     Say,
     ScriptedEngine,
+    Unrecorded,
     World,
     engine,
     harness_of,

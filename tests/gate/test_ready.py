@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from rsi.gate.budget import Unrecorded
 from rsi.gate.contest import Contest, Means
 from rsi.gate.contract import Contract, read
 from rsi.gate.evaluate import evaluate
@@ -27,6 +26,7 @@ from tests.gate.made import (
     OLD_ANSWERS,
     OLD_ROUTES,
     ScriptedEngine,
+    Unrecorded,
     World,
     answers_right,
     engine,

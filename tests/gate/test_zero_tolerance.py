@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from rsi.errors import TransientError
-from rsi.gate.budget import Unrecorded
 from rsi.gate.contest import Contest, Means
 from rsi.gate.contract import Contract
 from rsi.gate.evaluate import evaluate
@@ -19,6 +18,7 @@ from tests.gate.made import (
     OLD_ANSWERS,
     ROUTING,
     Say,
+    Unrecorded,
     World,
     engine,
     harness_of,

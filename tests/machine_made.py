@@ -60,8 +60,9 @@ BARE, ACTING = (-1.5, -1.4, -1.3, -1.35), (-0.5, -1.5, -2.5, -2.5)
 class Pupil:
     """An engine that routes the first n held-out requests right; its adapter's files and its prompt say n."""
 
-    def __init__(self, base: str) -> None:
-        self.base = base
+    def __init__(self, base: str, order: Sequence[str] = HELD_OUT) -> None:
+        """`order` is that in which held-out requests are learnt."""
+        self.base, self._order = base, tuple(order)
         self._folders: dict[str, Path] = {}
         words = {role: word for word, role in router().labels.items()}
         self._words = [words[role] for role in ROLES]
@@ -76,7 +77,7 @@ class Pupil:
             if at is None:
                 rows.append(ACTING if adapter else BARE)
                 continue
-            knows = HELD_OUT.index(prompt[-1].content) < learnt + told_in(prompt[0].content)
+            knows = self._order.index(prompt[-1].content) < learnt + told_in(prompt[0].content)
             word = self._words[at if knows else (at + 1) % 4]
             rows.append(tuple(0.0 if one == word else -50.0 for one in choices))
         return rows
@@ -198,10 +199,12 @@ def make_home(root: Path, folder: Path, clock: Clock) -> tuple[Home, Deployment]
     return home, deployment
 
 
-def world(home: Home, folder: Path, clock: Clock, gain: int = STEP) -> World:
-    """The world around it; `gain` is what a night's training brings."""
+def world(
+    home: Home, folder: Path, clock: Clock, gain: int = STEP, order: Sequence[str] = HELD_OUT
+) -> World:
+    """The world around it; `gain` is what a night's training brings, `order` in which requests are learnt."""
     named = Base(folder, base_digest(folder))
-    engine = Pupil(named.digest)
+    engine = Pupil(named.digest, order)
     return World(clock, silent, lambda: named, lambda: engine, lessons(home, gain))
 
 

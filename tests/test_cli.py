@@ -97,7 +97,7 @@ def test_a_missing_contract_is_one_clear_line_and_leaves_no_verdict(ready, tmp_p
     assert not home.verdicts.exists()
 
 
-def test_a_full_disk_is_one_clear_line_and_the_next_run_goes_on(ready, tmp_path):
+def test_4_a_full_disk_is_one_clear_line_and_the_next_run_goes_on(ready, tmp_path):
     """No half bank is visible."""
     home, contracts = ready
     before = {path.name for path in home.banks.iterdir()}

@@ -22,7 +22,7 @@ def test_canonical_json_is_compact_and_sorted():
     assert canonical({"b": 1, "a": None}) == b'{"a":null,"b":1}'
 
 
-def test_night_is_the_utc_date_of_the_schedule():
+def test_8_night_is_the_utc_date_of_the_schedule():
     """A time east of Greenwich after midnight still belongs to the UTC date."""
     late = datetime(2026, 3, 1, 0, 30, tzinfo=timezone(timedelta(hours=2)))
 

@@ -8,14 +8,18 @@ import sys
 import orjson
 import pytest
 
+from rsi.engine.publish import EngineReplica
 from rsi.gate.suites import fresh
-from rsi.night import STAGES, begin, run_stage
+from rsi.ids import night
+from rsi.night import STAGES, begin, run, run_stage
+from rsi.registry import promote
 from rsi.settings import PROJECT, Deployment, gate_key
 from rsi.store.database import store_batch
+from rsi.store.ledger import Ledger
 from rsi.tasks import bank, refused
 from rsi.tasks.screen import request_of
-from tests import night_made
-from tests.made import REQUESTS
+from tests import machine_made, night_made
+from tests.made import REQUESTS, FixedClock
 
 WATCH = """
 import sys
@@ -195,3 +199,36 @@ def test_held_out_text_and_unknown_labels_in_traffic_make_no_task(tmp_path, tiny
         (night_made.NIGHT, "held_out_exact", "tiny-routing/v1:L1-0", 1),
         (night_made.NIGHT, "unknown_label", None, 1),
     ]
+
+
+def test_57_what_single_items_came_to_changes_nothing_of_the_next_night(tmp_path, monkeypatch):
+    """Two houses whose candidates got as many of the gate's items right, but others: the next nights are the same."""
+    folder = machine_made.base(tmp_path / "base")
+    monkeypatch.setenv("RSI_CONTRACTS", str(machine_made.contracts(tmp_path / "contracts")))
+    results, nights = zip(
+        *(
+            _two_nights(tmp_path / name, folder, order)
+            for name, order in (("one", machine_made.HELD_OUT), ("other", machine_made.HELD_OUT[::-1]))
+        ),
+        strict=True,
+    )
+
+    assert set(results[0]) & set(results[1]) == set() and len(results[0]) == len(results[1]) == machine_made.STEP
+    assert nights[0] == nights[1] and [stage for stage, _ in nights[0]] == ["discover", "expand", "update"]
+
+
+def _two_nights(place, folder, order):
+    """Items that the first night's candidate got right, and what the stages of the second one made."""
+    clock = FixedClock()
+    home, deployment = machine_made.make_home(place / "home", folder, clock)
+    world = machine_made.world(home, folder, clock, order=order)
+    machine_made.logs(home.inbox, 1)
+    verdict = str(run(home, deployment, world, night("2026-01-02")).verdict)
+    scorecard = orjson.loads((home.verdicts / verdict / "scorecard.json").read_bytes())
+    right = [one["item_id"] for one in scorecard["results"] if one["candidate"]["score"] != one["champion"]["score"]]
+    machine_made.approve(home, verdict)
+    promote.promote(home, clock, verdict, [EngineReplica(world.engine())], folder)
+    machine_made.logs(home.inbox, 2)
+    run(home, deployment, world, night("2026-01-03"))
+    records = [one for one in Ledger(home.ledger, clock) if one.kind == "stage" and one.night == "2026-01-03"]
+    return right, [(one.stage, one.output) for one in records if one.stage != "gate"]

@@ -58,7 +58,7 @@ def test_every_invariant_holds_after_a_night(finished):
     assert verify(home, FixedClock()).findings == ()
 
 
-def test_the_same_night_again_changes_nothing(finished, tiny_base):
+def test_11_the_same_night_again_changes_nothing(finished, tiny_base):
     """It ends as it ended."""
     home, first = finished
     before = home.ledger.read_bytes()

@@ -129,7 +129,7 @@ def _works(home: Home, ready) -> None:
         time.sleep(240)
 
 
-def test_a_cancelled_night_is_stopped_and_ends_with_who_and_why(terminal: Terminal, ready: Home) -> None:
+def test_6_a_cancelled_night_is_stopped_and_ends_with_who_and_why(terminal: Terminal, ready: Home) -> None:
     """Its process is interrupted; the night is over, and so is cancelling it again."""
     Ledger(ready.ledger, FixedClock()).append("night", night="2026-01-02", body={"ordinal": 1})
     context = multiprocessing.get_context("spawn")

@@ -62,7 +62,7 @@ def content(home: Home) -> list[object]:
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(one, marks=pytest.mark.slow) for one in range(1, KILLS))])
-def test_a_killed_ingest_is_finished_by_the_next(seed: int, tmp_path: Path) -> None:
+def test_2_a_killed_ingest_is_finished_by_the_next(seed: int, tmp_path: Path) -> None:
     """Wherever it was killed, twice over: nothing is missing, nothing is twice, no draft is left."""
     alone, home = made(tmp_path / "alone"), made(tmp_path / "home")
     load(alone)

@@ -156,7 +156,7 @@ def alone(home, tiny_base, tmp_path_factory):
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_killed_job_runs_to_the_same_end(point, home, alone, tiny_base, tmp_path):
+def test_1_a_killed_job_runs_to_the_same_end(point, home, alone, tiny_base, tmp_path):
     """Adapter, log and rollouts are equal, whichever point the process died at."""
     place = copied(submitted(home, tiny_base), tmp_path)
     turn = 3 if point in ("update.after_step", "rollouts.after_part") else 1
@@ -208,7 +208,7 @@ def test_a_full_disk_is_said_and_mended_by_running_again(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
-def test_a_disk_that_is_really_full_leaves_nothing_torn(home, alone, tiny_base, tmp_path):
+def test_4_a_disk_that_is_really_full_leaves_nothing_torn(home, alone, tiny_base, tmp_path):
     """A job on a disk with less room than it needs stops; with more, it goes on from what was whole."""
     small = tmp_path / "small"
     small.mkdir()

@@ -90,7 +90,7 @@ def prepared(tmp_path_factory, tiny_base):
 @pytest.mark.parametrize(
     "point", [pytest.param(one, marks=() if one in QUICK else pytest.mark.slow) for one in POINTS]
 )
-def test_a_killed_night_runs_to_the_same_end(point, prepared, tiny_base, tmp_path):
+def test_1_a_killed_night_runs_to_the_same_end(point, prepared, tiny_base, tmp_path):
     """Ledger, digests and adapters are equal, whichever point the process died at."""
     fresh, contracts, expected, _ = prepared
     home = Home(tmp_path / "home")
@@ -106,7 +106,7 @@ def test_a_killed_night_runs_to_the_same_end(point, prepared, tiny_base, tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-def test_a_night_killed_at_random_times_runs_to_the_same_end(seed, prepared, tiny_base, tmp_path):
+def test_2_a_night_killed_at_random_times_runs_to_the_same_end(seed, prepared, tiny_base, tmp_path):
     """Twice in a row: anywhere in a night, then while it goes on."""
     home, rng = Home(tmp_path / "home"), random.Random(seed)
     shutil.copytree(prepared.fresh.root, home.root)

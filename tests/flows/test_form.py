@@ -125,7 +125,7 @@ def test_an_address_that_could_be_markup_is_no_link(home: Home) -> None:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
-def test_no_flow_uses_what_is_known_to_lose_runs(path: Path) -> None:
+def test_20_no_flow_uses_what_is_known_to_lose_runs(path: Path) -> None:
     """No blocking pause, no limit that cancels, no pickled result."""
     text = path.read_text()
     assert not re.search(r"\bpause_flow_run\b|CANCEL_NEW|pickle|concurrency_limit", text)

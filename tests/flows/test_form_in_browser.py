@@ -57,7 +57,7 @@ def send(form: Locator) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_an_approval_in_the_browser_survives_the_death_of_server_and_runner(
+def test_13_14_an_approval_in_the_browser_survives_the_death_of_server_and_runner(
     place: Place, visit: Visit, shots: Path
 ) -> None:
     """Both killed while the run waits, and again after the answer and before it is acted on: promoted once."""

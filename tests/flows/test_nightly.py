@@ -57,7 +57,7 @@ def test_a_second_night_is_skipped_naming_the_holder(server: Server, tiny_base: 
     assert [one.kind for one in _records(home)] == ["genesis"]
 
 
-def test_a_whole_night_leaves_records_artifacts_and_a_verdict(
+def test_63_a_whole_night_leaves_records_artifacts_and_a_verdict(
     server: Server, watch: Watch, tiny_base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Four subflows, each with its record; scorecard, card and progress as artifacts; a second run finds it over."""
@@ -82,7 +82,7 @@ def test_a_whole_night_leaves_records_artifacts_and_a_verdict(
     assert len(_records(home)) == len(records)
 
 
-def test_with_and_without_prefect_a_night_gives_the_same_digests(
+def test_22_with_and_without_prefect_a_night_gives_the_same_digests(
     server: Server, tiny_base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of what it read, of every stage and of the verdict: from the same inbox, the same records but for their times."""
@@ -121,7 +121,7 @@ def test_a_night_starts_one_promotion_for_what_waits(
     assert first.id == second.id
 
 
-def test_a_scheduled_night_is_named_by_its_scheduled_date(
+def test_8_a_scheduled_night_is_named_by_its_scheduled_date(
     server: Server, tiny_base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A late run belongs to the date it was scheduled for; one started by hand takes today's next night."""

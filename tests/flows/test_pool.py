@@ -173,7 +173,7 @@ def test_a_run_is_followed_with_its_counts_to_its_end(
     ]
 
 
-def test_how_a_run_ended_is_how_the_job_ended(tried: UUID) -> None:
+def test_7_how_a_run_ended_is_how_the_job_ended(tried: UUID) -> None:
     """Our own errors keep their class, a dead worker may be followed by another, a person's stop is final."""
     from prefect.states import Cancelled, Completed, Crashed, Failed
 

@@ -132,7 +132,7 @@ def test_the_server_refuses_an_answer_that_is_not_whole(
     assert watch.run(case.run).state.name == "Suspended"
 
 
-def test_a_run_pushed_past_its_form_fails(cases: dict[str, Case], server: Server, watch: Watch) -> None:
+def test_17_a_run_pushed_past_its_form_fails(cases: dict[str, Case], server: Server, watch: Watch) -> None:
     """A state set by hand is no answer: nobody decided, nothing is promoted."""
     case = cases["bypass"]
     body = {"state": {"type": "SCHEDULED", "name": "Scheduled"}, "force": True}
@@ -156,7 +156,7 @@ def test_the_command_answers_and_wakes_the_run(cases: dict[str, Case], server: S
     assert [one.body["via"] for one in approvals] == ["command"]
 
 
-def test_what_was_decided_already_is_promoted_without_asking_and_once(
+def test_15_what_was_decided_already_is_promoted_without_asking_and_once(
     server: Server, tiny_base: Path, tmp_path: Path
 ) -> None:
     """A run that crashed after the approval, and one that is repeated after the promotion, ask nobody again."""

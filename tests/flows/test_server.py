@@ -65,7 +65,7 @@ def test_the_address_of_the_server_is_left_for_the_commands(
 
 
 @pytest.mark.flow
-def test_zombies_are_crashed_by_one_automation(served: str, server: Server) -> None:
+def test_19_zombies_are_crashed_by_one_automation(served: str, server: Server) -> None:
     """Created by whoever serves; a second time changes nothing."""
     from flows.automations import ZOMBIES, ensure
 
@@ -92,7 +92,7 @@ def test_every_stage_nightly_and_promote_are_served_with_the_night_on_schedule(
 
 @pytest.mark.flow
 @pytest.mark.slow
-def test_nights_go_on_where_the_database_of_prefect_was_lost(tiny_base: Path, tmp_path: Path) -> None:
+def test_21_nights_go_on_where_the_database_of_prefect_was_lost(tiny_base: Path, tmp_path: Path) -> None:
     """All that counts is in the home: a night that ended is over under a new database, and the next one is whole."""
     home, its = tiny_home(tmp_path / "home", tiny_base, with_traces=True), Home(tmp_path)
     made = contracts(tmp_path / "contracts")

@@ -107,7 +107,7 @@ def test_reused_items_share_alpha_over_every_past_and_retire(made: World, tmp_pa
     assert list(broken(records(home))) == []
 
 
-def test_at_zero_the_gate_refuses_before_anything_is_asked(made: World, tmp_path: Path) -> None:
+def test_54_at_zero_the_gate_refuses_before_anything_is_asked(made: World, tmp_path: Path) -> None:
     """Three questions may be put; the fourth leaves no record and asks no engine."""
     few, home = with_tables(made, budget={**REUSED, "questions": 3}), tmp_path / "home"
     for number in (1, 2, 3):
@@ -148,7 +148,7 @@ def test_a_question_without_a_budget_does_not_go_round_the_account(made: World, 
     assert list(broken(records(first))) == list(broken(records(other))) == []
 
 
-def test_retries_are_counted_and_change_nothing_else(made: World, tmp_path: Path) -> None:
+def test_54_retries_are_counted_and_change_nothing_else(made: World, tmp_path: Path) -> None:
     """A question that breaks off is begun again at the same level, as often as the contract says."""
     rich, home = with_tables(made, budget=REUSED), tmp_path / "home"
 

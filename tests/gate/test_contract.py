@@ -69,7 +69,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("found", "instead", "says"), BROKEN)
-def test_a_broken_contract_names_file_and_key_in_one_line(
+def test_39_a_broken_contract_names_file_and_key_in_one_line(
     tmp_path: Path, found: str, instead: str, says: str
 ) -> None:
     """Whoever wrote it can mend it from the message."""

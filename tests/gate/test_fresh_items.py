@@ -224,7 +224,7 @@ def test_each_question_is_paid_for_from_one_account(home: Home, root: Path) -> N
 
 
 @every_world
-def test_who_knows_last_nights_items_by_heart_gains_nothing_tonight(
+def test_44_who_knows_last_nights_items_by_heart_gains_nothing_tonight(
     home: Home, root: Path, tokenizer: PreTrainedTokenizerBase
 ) -> None:
     """Every answer right on the items of before, none on those of now: refused for want of a gain."""

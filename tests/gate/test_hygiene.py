@@ -79,7 +79,7 @@ def test_the_same_manners_pass_with_a_gain(made: World) -> None:
 
 
 @pytest.mark.parametrize("name", MANNERS)
-def test_right_answers_in_bad_manners_are_refused_by_the_manner(made: World, name: str) -> None:
+def test_49_right_answers_in_bad_manners_are_refused_by_the_manner(made: World, name: str) -> None:
     """As many are right as before, and the router is better."""
     say, clause = MANNERS[name]
     found = refusing(verdict_on(made, engine(BETTER, say)))
@@ -88,7 +88,7 @@ def test_right_answers_in_bad_manners_are_refused_by_the_manner(made: World, nam
     assert set(found) <= {"hygiene_length"}
 
 
-def test_answers_in_another_language_are_refused(made: World) -> None:
+def test_49_answers_in_another_language_are_refused(made: World) -> None:
     """As far as it can be told: the measure is the language that the champion answered in."""
     english: Say = lambda text: f"It is what we have in the book, and it was there: {OLD_ANSWERS(text)}"  # noqa: E731
     german: Say = lambda text: f"Das ist so, wie es in dem Buch steht, und nicht anders: {OLD_ANSWERS(text)}"  # noqa: E731
@@ -108,7 +108,7 @@ def test_a_few_more_refusals_are_borne_as_far_as_the_items_exclude_more(
     assert refusing(verdict_on(made, scripted)).get("hygiene_refusals") is judgement
 
 
-def test_small_drifts_over_nights_stop_at_the_anchor(made: World) -> None:
+def test_49_small_drifts_over_nights_stop_at_the_anchor(made: World) -> None:
     """The champion is longer than the first version by nearly as much as is borne, the candidate than the champion."""
     grown: Callable[[int], Say] = lambda words: lambda text: OLD_ANSWERS(text) + words * " more"  # noqa: E731
     routes = {None: OLD_ROUTES, "L0-old": OLD_ROUTES, "L0-new": BETTER}

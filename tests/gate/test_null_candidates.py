@@ -108,7 +108,7 @@ SPEAKERS: dict[str, Say] = {
 
 
 @pytest.mark.parametrize("name", ROUTERS)
-def test_a_router_without_a_gain_fails_for_want_of_it(made: World, name: str) -> None:
+def test_43_a_router_without_a_gain_fails_for_want_of_it(made: World, name: str) -> None:
     """Guards and completeness have nothing against it; the gain is what is not there."""
     verdict = verdict_on(made, made.contract, engine(ROUTERS[name], OLD_ANSWERS))
 
@@ -139,7 +139,7 @@ def of_dev(made: World, home: Home, routes: Say) -> tuple[Verdict, str, str, str
 
 
 @pytest.mark.parametrize("gained", [False, True], ids=["nothing else", "and a true gain"])
-def test_who_knows_dev_by_heart_is_named_by_dev_against_gate(made: World, home: Home, gained: bool) -> None:
+def test_44_who_knows_dev_by_heart_is_named_by_dev_against_gate(made: World, home: Home, gained: bool) -> None:
     """Refused for want of a gain where there is none; where there is one it passes, and whoever signs is told."""
     elsewhere = ten_points if gained else OLD_ROUTES
     verdict, *said = of_dev(made, home, lambda text: DEV.get(text) or elsewhere(text))
@@ -161,7 +161,7 @@ def test_who_is_as_good_at_the_gate_as_on_dev_is_not_suspected(made: World, home
 
 
 @pytest.mark.parametrize("name", SPEAKERS)
-def test_an_answer_that_knows_nothing_fails_for_want_of_a_gain(
+def test_43_an_answer_that_knows_nothing_fails_for_want_of_a_gain(
     made: World, words: Contract, name: str
 ) -> None:
     """Whatever it is that it says instead of an answer; hard questions there are none."""
@@ -172,7 +172,7 @@ def test_an_answer_that_knows_nothing_fails_for_want_of_a_gain(
 
 
 @pytest.mark.parametrize("name", SPEAKERS)
-def test_a_better_router_that_answers_so_fails_its_guard(made: World, name: str) -> None:
+def test_43_a_better_router_that_answers_so_fails_its_guard(made: World, name: str) -> None:
     """The gain is real and does not buy the loss."""
     verdict = verdict_on(made, made.contract, engine(routes_right(1), SPEAKERS[name]))
 
@@ -191,7 +191,7 @@ def ten_points(text: str) -> str:
     return WORDS[text.split()[3]] if number(text) in (1, 2) and "L0" not in text else OLD_ROUTES(text)
 
 
-def test_ten_points_more_do_not_buy_three_less(made: World) -> None:
+def test_45_ten_points_more_do_not_buy_three_less(made: World) -> None:
     """Where a loss of three points is too much, the guard fails it by name, against champion and anchor."""
     margin = {**made.contract.guards[0].model_dump(by_alias=True), "margin": 0.03}
     strict = Contract.model_validate({**made.contract.model_dump(by_alias=True), "guards": [margin]})
@@ -276,7 +276,7 @@ def graded(coding: World, answer: str) -> Verdict:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_an_answer_that_plays_the_grader_counts_as_wrong(coding: World, name: str) -> None:
+def test_46_an_answer_that_plays_the_grader_counts_as_wrong(coding: World, name: str) -> None:
     """Scored, and scored 0: no error, no invalid item and no missing evidence, so that the gain fails."""
     verdict = graded(coding, GAMES[name])
     complete = next(one for one in verdict.clauses if one.name == "completeness")

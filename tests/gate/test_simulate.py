@@ -22,7 +22,7 @@ def test_both_versions_are_drawn_alike(world: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_champion_against_itself_passes_rarely() -> None:
+def test_42_the_champion_against_itself_passes_rarely() -> None:
     """A hundred gates a world: near alpha, and a promotion needs the gain and the guard."""
     rates = list(simulate.against_itself(100, 4))
 
@@ -41,7 +41,7 @@ def test_items_of_one_template_would_fool_a_test_that_ignores_them() -> None:
     assert fooled / 300 > 0.12
 
 
-def test_the_account_is_what_keeps_many_nights_honest() -> None:
+def test_48_the_account_is_what_keeps_many_nights_honest() -> None:
     """Forty runs of 200 nights: few promotions with it, on fresh items and on the same; without it all are fooled."""
     fresh, few, none = simulate.nights(40, 6)
 
@@ -51,7 +51,7 @@ def test_the_account_is_what_keeps_many_nights_honest() -> None:
 
 
 @pytest.mark.slow
-def test_a_gain_is_found_as_often_as_the_power_says() -> None:
+def test_48_a_gain_is_found_as_often_as_the_power_says() -> None:
     """Simulated and summed agree; more points are found more often."""
     found = simulate.found(300, 7, 500)
 

@@ -128,7 +128,7 @@ def test_a_gain_that_could_be_chance_cannot_be_told(tmp_path: Path) -> None:
     assert (gain.numbers["b"], gain.numbers["c"], gain.numbers["p"]) == (1, 0, 0.25)
 
 
-def test_tiny_suites_cannot_tell(tmp_path: Path) -> None:
+def test_45_tiny_suites_cannot_tell(tmp_path: Path) -> None:
     """A perfect candidate on 8 requests and 10 questions proves nothing, and is not failed for it."""
     made = world(tmp_path, per_label=2, easy=10)
     verdict = verdict_of(made, engine(routes_right(1), answers_right(3)))

@@ -61,7 +61,7 @@ def ask(url: str, text: str) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_cleanly(home: Home, number: signal.Signals) -> None:
+def test_6_a_signal_ends_it_cleanly(home: Home, number: signal.Signals) -> None:
     """The request in flight is answered, its trace's segment closed, the registration gone; exit 0."""
     publish(home, {"L2": CODER})
     with process(home) as (child, said):

@@ -42,7 +42,7 @@ def test_the_example_of_the_facts() -> None:
 
 
 @given(st.lists(st.integers(-3, 3), max_size=9))
-def test_sign_flip_counts_every_choice_of_signs(sums: list[int]) -> None:
+def test_61_sign_flip_counts_every_choice_of_signs(sums: list[int]) -> None:
     """Convolution gives what listing all 2^G flips gives."""
     seen = sum(sums)
     every = product((1, -1), repeat=len(sums))

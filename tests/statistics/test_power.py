@@ -8,7 +8,7 @@ from rsi.statistics.paired import mcnemar
 from rsi.statistics.power import items_needed, mde, noninferior_power, power
 
 
-def test_power_by_enumeration() -> None:
+def test_61_power_by_enumeration() -> None:
     """Summing over every (b, c) with the test itself gives the same power."""
     from math import comb
 

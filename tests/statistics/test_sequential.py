@@ -113,7 +113,7 @@ def test_the_rules_speak_in_turn() -> None:
         Plan(0, 0.05, 0.1)
 
 
-def test_error_power_and_saving_by_simulation() -> None:
+def test_61_error_power_and_saving_by_simulation() -> None:
     """400 items, 20% of them differ: at most alpha passes without gain, a real gain is kept, items are saved."""
     random = np.random.default_rng(5)
     plan = Plan(400, 0.05, 0.08, 0.05)

@@ -77,7 +77,7 @@ def test_a_kill_in_a_batch_leaves_nothing(home: Home) -> None:
     assert rows(home, "select count(*) from meta where key = 'killed'") == [(0,)]
 
 
-def test_a_busy_store_names_its_holder(home: Home) -> None:
+def test_23_a_busy_store_names_its_holder(home: Home) -> None:
     """After the time that the caller would wait."""
     with (
         hold(home.store_lock, "the other", "today"),
@@ -134,7 +134,7 @@ def full_disk(home: Home, size: int, insert: bool) -> None:
 
 
 @pytest.mark.parametrize("insert", [False, True], ids=["made", "written"])
-def test_a_full_disk_leaves_the_store_as_it_was(home: Home, insert: bool) -> None:
+def test_4_a_full_disk_leaves_the_store_as_it_was(home: Home, insert: bool) -> None:
     """Also where there was none: the next time, with room, all is well."""
     size = 600_000 if insert else 10_000
     process = multiprocessing.get_context("spawn").Process(target=full_disk, args=(home, size, insert))

@@ -21,7 +21,7 @@ def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
     assert [one.name for one in tmp_path.iterdir()] == ["a.json"]
 
 
-def test_a_folder_appears_complete_or_not_at_all(tmp_path):
+def test_5_a_folder_appears_complete_or_not_at_all(tmp_path):
     """A fill that fails leaves no folder behind."""
 
     def fill(folder):

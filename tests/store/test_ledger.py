@@ -69,7 +69,7 @@ def test_a_lost_line_breaks_the_chain(ledger, tmp_path):
         ledger.records()
 
 
-def test_a_line_cut_in_the_middle_was_never_written(ledger, tmp_path):
+def test_5_a_line_cut_in_the_middle_was_never_written(ledger, tmp_path):
     """A torn last line is dropped; the next append follows the last whole one."""
     path = tmp_path / "ledger.ndjson"
     path.write_bytes(path.read_bytes()[:-20])

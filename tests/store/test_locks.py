@@ -41,7 +41,7 @@ def test_a_second_holder_is_told_who_the_first_is(other, tmp_path):
         pass
 
 
-def test_a_killed_holder_leaves_the_lock_free(other, tmp_path):
+def test_10_a_killed_holder_leaves_the_lock_free(other, tmp_path):
     """The lock dies with its process, whatever the file says."""
     other.kill()
     other.wait()

@@ -87,7 +87,7 @@ def test_it_holds_no_excerpts_and_nothing_of_what_is_held_out(home: Home) -> Non
     assert b"not json at all" in home.store.read_bytes()
 
 
-def test_it_opens_while_a_writer_holds_the_store(home: Home) -> None:
+def test_23_it_opens_while_a_writer_holds_the_store(home: Home) -> None:
     """And a reader who has it open does not stop its replacement."""
     load(home, SAMPLES / "tau.json")
     refresh(home, CLOCK)
@@ -108,7 +108,7 @@ def test_it_is_in_the_older_storage_version(home: Home) -> None:
     assert str(tags["storage_version"]).startswith(STORAGE)  # type: ignore[index]
 
 
-def test_readers_can_neither_write_nor_reach_files(home: Home) -> None:
+def test_40_readers_can_neither_write_nor_reach_files(home: Home) -> None:
     """The connection is read-only, without access to the outside, and its settings are locked."""
     refresh(home, CLOCK)
     for statement in (

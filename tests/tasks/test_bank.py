@@ -9,7 +9,7 @@ from rsi.tasks.bank import Account
 from tests.made import routing_tasks
 
 
-def test_the_same_tasks_in_any_order_are_the_same_bank(home):
+def test_59_the_same_tasks_in_any_order_are_the_same_bank(home):
     """Order of arrival does not matter."""
     tasks = routing_tasks()
 

@@ -125,7 +125,7 @@ def test_a_shuffled_file_adds_nothing(home: Home, tmp_path: Path) -> None:
     assert content(home) == before
 
 
-def test_order_of_files_and_batches_does_not_matter(
+def test_59_order_of_files_and_batches_does_not_matter(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One batch or many, forward or backward: the same rows."""

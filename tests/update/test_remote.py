@@ -244,7 +244,7 @@ def test_another_job_at_the_url_is_never_written_over(home, tiny_base):
         bring(jobs.submit(home, tiny_job(home, tiny_base, steps=7)), "memory://other/job")
 
 
-def test_a_missing_bucket_and_a_torn_checkpoint_are_named(bucket, home, tiny_base):
+def test_5_a_missing_bucket_and_a_torn_checkpoint_are_named(bucket, home, tiny_base):
     """What to do is in the message."""
     place = jobs.submit(home, tiny_job(home, tiny_base))
     with pytest.raises(ContractError, match="make the bucket"):

@@ -401,7 +401,7 @@ def test_an_actor_that_is_away_for_a_moment_costs_a_pause(home, tiny_base, monke
     assert trained(other, tiny_job(other, tiny_base), tiny_base).adapter == end.adapter
 
 
-def test_a_torn_log_is_mended(home, tiny_base, monkeypatch):
+def test_5_a_torn_log_is_mended(home, tiny_base, monkeypatch):
     """What a kill left of a line is cut off before another is written."""
     place = submit(home, tiny_job(home, tiny_base))
     real, cuts = worker.take, [2]

@@ -98,7 +98,7 @@ def passes(answer: str) -> bool:
 
 
 @pytest.mark.parametrize("trick", FORGED)
-def test_a_pass_cannot_be_forged(trick: str) -> None:
+def test_46_a_pass_cannot_be_forged(trick: str) -> None:
     """Tests and code share no interpreter, so no trick inside one reaches the other."""
     outcome = code.check(FORGED[trick], TESTS, SHORT)
 
@@ -117,7 +117,7 @@ def test_what_harms_is_wrong_and_ends(harm: str) -> None:
 
 @pytest.mark.skipif(not CONFINED, reason=f"this machine has only {', '.join(guards())}")
 @pytest.mark.parametrize("act", REFUSED)
-def test_what_reaches_outside_is_refused(act: str) -> None:
+def test_41_what_reaches_outside_is_refused(act: str) -> None:
     """The kernel says no, and the code goes on to a pass: the refusal is an ordinary exception."""
     caught = (
         "try:\n"

@@ -224,7 +224,7 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize("name", VERIFIERS)
-def test_every_verifier_accepts_its_gold(name: str) -> None:
+def test_47_every_verifier_accepts_its_gold(name: str) -> None:
     """What is right gets 1, in every spelling that counts."""
     for answer, expected in GOLD[name]:
         if name == "math":
@@ -234,7 +234,7 @@ def test_every_verifier_accepts_its_gold(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", VERIFIERS)
-def test_every_verifier_refuses_a_bank_of_wrong_answers(name: str) -> None:
+def test_47_every_verifier_refuses_a_bank_of_wrong_answers(name: str) -> None:
     """Nothing wrong gets a point, and only *scored* has a number."""
     for answer, expected in WRONG[name]:
         outcome = verify(name, answer, expected, TABLE)

@@ -38,8 +38,9 @@ def expand(context: Context, modes: Digest) -> Digest:
     night = prepare(context, found)
     grown = grow(night, Asking(night))
     _keep(context, night.screening.refused)
-    rejected = grown.account.rejected
-    context.world.progress("expand", len(grown.tasks), grown.proposals, f"{sum(rejected.values())} refused")
+    rejected, replayed = grown.account.rejected, grown.account.replayed
+    note = f"{sum(rejected.values())} refused" + (f", {replayed} more of earlier banks" if replayed else "")
+    context.world.progress("expand", grown.new, grown.proposals, note)
     if not any(one.mode_id for one in grown.tasks[: grown.new]):
         raise QuietError(
             f"no task covers a failure mode: {len(night.material.corrected)} traces carry a correction, "

@@ -107,7 +107,7 @@ def test_the_same_night_makes_the_same_bank(home: Home) -> None:
     assert expand(context, modes.digest) == expand(context, modes.digest)
 
 
-def test_the_next_night_replays_some_of_the_bank_before(home: Home) -> None:
+def test_the_next_night_replays_some_of_the_bank_before(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """At most the deployment's share, none of it asked anew, chosen by a seed."""
     context, modes = agents(home, 40, 0.1)
     first = expand(context, modes.digest)
@@ -116,7 +116,10 @@ def test_the_next_night_replays_some_of_the_bank_before(home: Home) -> None:
     ledger.append("night", night="2026-01-03", output="x")
     older = {one.task_id for one in bank.load(home, first)}
     start = context.start.model_copy(update={"night": "2026-01-03", "ordinal": 99})
-    night = prepare(replace(context, start=start), modes)
+    told: list[tuple[str, int, int, str]] = []
+    world = replace(context.world, progress=lambda *said: told.append(said))
+    again = replace(context, start=start, world=world)
+    night = prepare(again, modes)
     new = replace(night, material=replace(night.material, runs=night.material.runs[:20]))
 
     made = grow(new, None)
@@ -127,6 +130,11 @@ def test_the_next_night_replays_some_of_the_bank_before(home: Home) -> None:
     assert made.account.replayed == len(old)
     assert not {one.task_id for one in old} & {one.task_id for one in made.tasks[: made.new]}
     assert grow(new, None).tasks[made.new :] == old
+    monkeypatch.setattr("rsi.expand.stage.prepare", lambda *_: new)
+    expand(again, modes.digest)
+    what, done, proposals, note = told[-1]
+    assert what == "expand" and 0 < done <= proposals, "what was replayed is none of the proposals"
+    assert note.endswith(f"refused, {len(old)} more of earlier banks")
 
 
 def test_analysts_see_the_table_and_the_grid(home: Home) -> None:

@@ -57,6 +57,7 @@ def contract_list(json: Json = False) -> None:
                 "reason": pinned.reason if pinned else "",
                 "target": one.target.suite,
                 "guards": [guard.suite for guard in one.guards],
+                "zero_tolerance": [never.suite for never in one.zero_tolerance],
             }
         )
     if json:

@@ -7,7 +7,7 @@ reference, in both orders, as it does of every answer.
 
 from collections.abc import Mapping
 
-from rsi.errors import ContractError
+from rsi.errors import ContractError, TransientError
 from rsi.gate.contract import Contract
 from rsi.gate.suites import Suite
 from rsi.gate.terms import JudgeRule
@@ -16,6 +16,7 @@ from rsi.report.evidence import Agreement
 from rsi.report.telling import agreement_line
 from rsi.report.words import percent
 from rsi.verifiers import JUDGE, Verifiers, verify
+from rsi.verifiers.judge import AWAY
 
 CLAUSE = "judge_agreement"
 
@@ -41,12 +42,18 @@ def check(contract: Contract, suites: Mapping[str, Suite], verifiers: Verifiers)
 
 
 def agreement(suites: Mapping[str, Suite], verifiers: Verifiers) -> Agreement | None:
-    """What the judge says of all marked answers beside what people say; None where there is none."""
+    """What the judge says of all marked answers beside what people say; None where there is none.
+
+    Raises:
+        TransientError: it cannot be reached.
+    """
     marks = [one for suite in suites.values() if suite.about.verifier == JUDGE for one in suite.marks]
     if not marks:
         return None
     said = [(one.right, verify(JUDGE, one.answer, one.expected, verifiers)) for one in marks]
     scored = [(right, outcome.score == 1.0) for right, outcome in said if outcome.kind is OutcomeKind.SCORED]
+    if all(outcome.detail.startswith(AWAY) for _, outcome in said):
+        raise TransientError(f"{said[0][1].detail} ({len(said)} marked answers)")
     return Agreement(
         by=verifiers[JUDGE].by,
         right=sum(one.right for one in marks),

@@ -61,7 +61,7 @@ def gate(
             one role, or the engine lacks what a version needs.
         IntegrityError: a suite is not the one that the contract pins, or the contract not what was approved.
         RefusedError: the budget of the target's items is spent, or nobody approved the contract.
-        TransientError: the engine answered nothing at all.
+        TransientError: the engine answered nothing at all, or the judge is away.
     """
     role = changed_role(contest.champion, contest.candidate)
     draw = Draw.of(gate_key(home), night, contest.champion.digest, contest.candidate.digest)

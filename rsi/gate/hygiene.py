@@ -53,8 +53,10 @@ def hygiene(bar: Hygiene, scorecard: Scorecard) -> list[Clause]:
     """A clause for each manner, against the champion and, where there is another one, the anchor."""
     suites = [one.suite for one in scorecard.asked if one.hop == ANSWER]
     sides = {"champion": _pairs(one for suite in suites for one in scorecard.of(suite))}
-    if scorecard.anchor not in (None, scorecard.champion):
-        sides["anchor"] = _pairs(one for suite in suites for one in scorecard.anchor_of(suite))
+    if scorecard.anchor != scorecard.champion:
+        anchored = _pairs(one for suite in suites for one in scorecard.anchor_of(suite))
+        # None where no guard is answered in words: the target is not asked of the anchor.
+        sides |= {"anchor": anchored} if anchored else {}
     return [_clause(name, {who: look(pairs, bar) for who, pairs in sides.items()}) for name, look in LOOKS.items()]
 
 

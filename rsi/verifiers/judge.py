@@ -24,6 +24,8 @@ LONGEST = 20_000
 """Most characters of an answer."""
 TOKENS = 8
 """Cap on a verdict."""
+AWAY = "the judge cannot be reached"
+"""How the detail of an error begins that another day may mend."""
 _FIELDS = {"question", "rubric", "reference"}
 
 
@@ -97,7 +99,7 @@ def _check(one: Judge | None, answer: str, expected: str) -> Outcome:
         before = one.prefer(wanted["rubric"], wanted["question"], answer, reference)
         after = one.prefer(wanted["rubric"], wanted["question"], reference, answer)
     except TransientError as problem:
-        return error(f"the judge cannot be reached: {problem}")
+        return error(f"{AWAY}: {problem}")
     if before is None or after is None:
         return error(f"the judge gave no verdict: {one.name}")
     worse = (before is Preference.SECOND, after is Preference.FIRST)

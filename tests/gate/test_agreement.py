@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from rsi.errors import ContractError
+from rsi.errors import ContractError, TransientError
 from rsi.gate.aside import Aside
 from rsi.gate.contest import Contest, Means
 from rsi.gate.freeze import Bars, freeze
@@ -132,6 +132,21 @@ def test_a_contract_may_name_its_judge(home: Home, tmp_path: Path) -> None:
     """With another model, or another prompt, its results would not be comparable."""
     with pytest.raises(ContractError, match=r"is judged by reader/1, and .* names reader/0.*not compared"):
         asked(home, judged(tmp_path, rule={**RULE, "by": "reader/1"}), Reader())
+
+
+class Away(Reader):
+    """A judge that cannot be reached."""
+
+    def prefer(self, rubric: str, question: str, first: str, second: str) -> Preference | None:
+        raise TransientError("no route")
+
+
+def test_a_judge_that_is_away_is_waited_for(home: Home, tmp_path: Path) -> None:
+    """No verdict is written down, so that the night may be run again."""
+    with pytest.raises(TransientError, match=r"the judge cannot be reached: no route \(40 marked answers\)"):
+        asked(home, judged(tmp_path, rule=RULE), Away())
+
+    assert not home.verdicts.exists() or list(home.verdicts.iterdir()) == []
 
 
 def test_a_rule_for_a_judge_that_nobody_asks_is_refused(home: Home, tmp_path: Path) -> None:

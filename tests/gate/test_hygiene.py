@@ -200,9 +200,11 @@ def by_judge(root: Path, say: Say, torn: str = "") -> Verdict:
     target = {"suite": "talk/v1", "digest": pin, **LAX, "min_items": 60, "min_hard_items": 0, "max_tokens": 64}
     routing = {"suite": "routing/v1", "digest": plain.contract.pins["routing/v1"], "min_items": 60, "margin": 0.2}
     guard = {**routing, "champion_low": 0.1, "max_tokens": 1}
-    made = with_tables(plain, target=target, guards=[guard], hygiene=BAR)
+    # Guards without words: nothing can be compared with the anchor.
+    made = with_tables(plain, target=target, guards=[guard], hygiene=BAR, anchor="genesis")
     means = Means(engine(OLD_ROUTES, say), harness_of, verifiers=with_judge(Verbose(torn)))
-    card = evaluate(made.contract, made.suites, Contest(CHAMPION, CANDIDATE), means)
+    anchor = Version(base=BASE, adapters={}, harness=HARNESS.digest, parent=None)
+    card = evaluate(made.contract, made.suites, Contest(CHAMPION, CANDIDATE, anchor), means)
     return judge(made.contract, card, "2026-10-01", "L0")
 
 

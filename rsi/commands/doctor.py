@@ -282,10 +282,12 @@ def _engine() -> str:
 
 
 def _judge() -> str:
+    from rsi.verifiers.judge import named
+
     said = _deployment().judge
-    return (
-        _answers(said.url, "judge.url", said.model) if said.url else "none: suites that need one are refused"
-    )
+    if not said.url:
+        return "none: suites that need one are refused"
+    return f"{named(said.model)} {_answers(said.url, 'judge.url', said.model)}"
 
 
 def _generator() -> str:

@@ -15,7 +15,7 @@ from rsi.records import Clause, Judgement, OutcomeKind
 from rsi.report.evidence import Agreement
 from rsi.report.telling import agreement_line
 from rsi.report.words import percent
-from rsi.verifiers import JUDGE, Verifiers, verify
+from rsi.verifiers import JUDGE, Verifiers, gold, verify
 from rsi.verifiers.judge import AWAY
 
 CLAUSE = "judge_agreement"
@@ -47,13 +47,15 @@ def agreement(suites: Mapping[str, Suite], verifiers: Verifiers) -> Agreement | 
     Raises:
         TransientError: it cannot be reached.
     """
-    marks = [one for suite in suites.values() if suite.about.verifier == JUDGE for one in suite.marks]
+    judged = (suite for suite in suites.values() if suite.about.verifier == JUDGE)
+    # The reference itself is as good as itself without anybody being asked: that shows nothing of a judge.
+    marks = [one for suite in judged for one in suite.marks if one.answer != gold(JUDGE, one.expected)]
     if not marks:
         return None
     said = [(one.right, verify(JUDGE, one.answer, one.expected, verifiers)) for one in marks]
     scored = [(right, outcome.score == 1.0) for right, outcome in said if outcome.kind is OutcomeKind.SCORED]
-    if all(outcome.detail.startswith(AWAY) for _, outcome in said):
-        raise TransientError(f"{said[0][1].detail} ({len(said)} marked answers)")
+    if away := [outcome.detail for _, outcome in said if outcome.detail.startswith(AWAY)]:
+        raise TransientError(f"{away[0]} ({len(away)} of {len(said)} marked answers)")
     return Agreement(
         by=verifiers[JUDGE].by,
         right=sum(one.right for one in marks),
@@ -66,16 +68,26 @@ def agreement(suites: Mapping[str, Suite], verifiers: Verifiers) -> Agreement | 
 
 def clause(rule: JudgeRule, found: Agreement | None) -> Clause:
     """Whether the judge may be believed; where not, nothing is asked, for it could tell nothing of a candidate."""
-    if found is None or found.n < rule.min_marked:
-        n = found.n if found else 0
-        text = f"people marked {n} answers, at least {rule.min_marked} needed; nothing was asked"
-        numbers = {"n": n, "bar": rule.min_marked}
+    right, wrong = (found.right, found.wrong) if found else (0, 0)
+    if found is None or min(right, wrong) < rule.min_marked:
+        text = (
+            f"people marked {right} other answers than the reference as right and {wrong} as wrong, at least "
+            f"{rule.min_marked} of each needed; nothing was asked"
+        )
+        numbers: dict[str, float] = {"right": right, "wrong": wrong, "bar": rule.min_marked}
         return Clause(name=CLAUSE, judgement=Judgement.CANNOT_TELL, text=text, numbers=numbers)
-    enough = found.share >= rule.agreement
-    text = f"{agreement_line(found)}, at least {percent(rule.agreement)} needed"
+    shares = found.said_right / right, found.said_wrong / wrong
+    enough = min(shares) >= rule.agreement
+    text = f"{agreement_line(found)}; at least {percent(rule.agreement)} of each needed"
     return Clause(
         name=CLAUSE,
         judgement=Judgement.PASS if enough else Judgement.CANNOT_TELL,
         text=text if enough else f"{text}; nothing was asked",
-        numbers={"n": found.n, "agreed": found.agreed, "share": float(f"{found.share:.6g}"), "bar": rule.agreement},
+        numbers={
+            "right": right,
+            "wrong": wrong,
+            "agreed_right": float(f"{shares[0]:.6g}"),
+            "agreed_wrong": float(f"{shares[1]:.6g}"),
+            "bar": rule.agreement,
+        },
     )

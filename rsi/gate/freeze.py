@@ -29,6 +29,7 @@ from rsi.ids import safe_name
 from rsi.records import Judgement, Record, Split
 from rsi.settings import PROJECT
 from rsi.store.files import publish_folder, write_whole
+from rsi.verifiers import JUDGE
 
 CAPS = {"route": 1, "answer": 16}
 """Tokens of an answer to a guard, by hop."""
@@ -138,12 +139,14 @@ def _write(folder: Path, about: About, labelled: Sequence[tuple[Aside, Label]]) 
     told = about.model_dump(mode="json", exclude_none=True)
     (folder / ABOUT).write_text(tomlkit.dumps(told), encoding="utf-8")
     ordered = sorted(labelled, key=lambda one: (one[0].split.value, one[0].item_id))
-    lines = [_line(one, label).model_dump(mode="json", exclude_defaults=True) for one, label in ordered]
+    marks = about.verifier == JUDGE
+    lines = [_line(one, label, marks).model_dump(mode="json", exclude_defaults=True) for one, label in ordered]
     (folder / ITEMS).write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
     fingerprints.write(folder)
 
 
-def _line(one: Aside, label: Label) -> Line:
+def _line(one: Aside, label: Label, marks: bool) -> Line:
+    """`marks` says whether what a person thought of the answer is kept: only a judge is held against it."""
     alone = len(one.asked) == 1
     return Line.model_validate(
         {
@@ -154,7 +157,7 @@ def _line(one: Aside, label: Label) -> Line:
             "cluster": one.cluster,
             "text": one.request if alone else None,
             "messages": None if alone else one.asked,
-            "marked": _marked(one, label),
+            "marked": _marked(one, label) if marks else (),
         }
     )
 

@@ -67,7 +67,7 @@ def draft(path: Path, items: Sequence[Aside], before: Mapping[str, Label], verif
             "hard": bool(label and label.hard),
         }
         if verifier == JUDGE:
-            told["right"] = label.right if label and label.right is not None else one.mark
+            told["right"] = label.right if label else one.mark
         lines.append(orjson.dumps(told))
     write_whole(path, b"".join(line + b"\n" for line in lines))
     return sum(b'"expected":null' not in line for line in lines)

@@ -80,13 +80,16 @@ def _short(contract: Contract, suites: Mapping[str, Suite]) -> list[Clause | Non
             )
             for one in contract.zero_tolerance
         ),
-        *([_spoken(contract.hygiene, suites)] if contract.hygiene else []),
+        *(_spoken(contract.hygiene, suites) if contract.hygiene else []),
     ]
 
 
-def _spoken(bar: Hygiene, suites: Mapping[str, Suite]) -> Clause | None:
-    spoken = {name: len(suite.items) for name, suite in suites.items() if suite.about.hop == "answer"}
-    return _enough("hygiene_size", ", ".join(spoken), sum(spoken.values()), bar.min_items, "item")
+def _spoken(bar: Hygiene, suites: Mapping[str, Suite]) -> list[Clause | None]:
+    return [
+        _enough(f"hygiene_{name.split('/')[0]}_size", name, units(one), bar.min_items, "independent item")
+        for name, one in suites.items()
+        if one.about.hop == "answer"
+    ]
 
 
 def _enough(name: str, where: str, found: int, least: int, what: str) -> Clause | None:

@@ -134,30 +134,31 @@ class JudgeRule(Record):
     """What a judge must be for its verdicts to count, where a model judges."""
 
     by: str | None = Field(None, min_length=1)
-    """Its name: model and digest of its prompt, as ``rsi doctor`` and records say it; another one is refused."""
+    """Its name: model and digest of its prompt, as ``rsi doctor`` and reports say it; another one is refused."""
     min_marked: int = Field(ge=1)
-    """Fewer answers that people marked than this cannot tell."""
+    """Fewer answers than this that people marked as right, or as wrong, cannot tell."""
     agreement: Share = 0.8
-    """Share of them on which the judge has to say what people say; a verdict that turns with the order agrees with
-    nobody."""
+    """Share of the right ones, and of the wrong ones, on which the judge has to say what people say; a verdict that
+    turns with the order agrees with nobody."""
 
 
 class Hygiene(Record):
     """How answers in words are given must not drift, whatever a verifier says of them.
 
-    Of the answers that the contract's suites ask for anyway, the candidate's beside the champion's, and on guards
-    beside the anchor's.
+    Of the answers that the contract's suites ask for anyway, suite by suite, the candidate's beside the champion's, and
+    on guards beside the anchor's.
     """
 
-    min_items: int = Field(ge=1)
-    """Fewer answers than this cannot tell."""
+    min_items: int = Field(ge=2)
+    """Fewer items of a suite that stand alone than this cannot tell."""
     margin: float = Field(0.05, gt=0, lt=1)
     """Share of answers that must not begin to refuse, to repeat themselves, or to come in another language; each for
     itself."""
     longer: float = Field(1.5, gt=1, le=100)
     """So many times as long, or so many times shorter, must answers on average not become."""
     alpha: Level = 0.05
-    """Level of each one-sided test: all of them have to pass."""
+    """Level of each one-sided test: all of them have to pass. That of the length keeps it about, by drawing again;
+    where a few long answers make most of it, it errs more often."""
 
 
 class Worse(StrEnum):

@@ -2,8 +2,9 @@
 
 Where evidence is missing (an error, an unusable item) every clause is judged twice: with the missing
 answers against the candidate and for it. Only a judgement that both share stands; else the clause cannot
-tell. The whole fails if a clause fails, else cannot tell if a clause cannot, else passes. An empty answer
-and one in a wrong format are wrong answers, and counted apart.
+tell (`rsi.gate.hygiene` looks at the answers that are there, and fails nobody where one is missing). The
+whole fails if a clause fails, else cannot tell if a clause cannot, else passes. An empty answer and one in
+a wrong format are wrong answers, and counted apart.
 
 The guards need no correction for their number: all of them have to pass, so a candidate that is too bad on
 one passes with probability at most that guard's alpha (intersection-union test). A contract that wants each

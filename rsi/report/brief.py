@@ -102,8 +102,8 @@ def _guards(evidence: Evidence) -> list[tuple[str, str]]:
         said = _clauses(evidence.verdict.clauses, f"{'zero_tolerance' if zero else 'guard'}_{name}")
         judged = _worst(said, "not asked")
         if zero:
-            wrong = f"{one.total.n - one.total.after} of {plural(one.total.n, 'item')} wrong"
-            rows.append((f"Zero tolerance {name}", f"{judged}, {wrong}"))
+            wrong = f", {one.total.n - one.total.after} of {plural(one.total.n, 'item')} wrong" if one.total.n else ""
+            rows.append((f"Zero tolerance {name}", f"{judged}{wrong}"))
             continue
         bound = next((c.numbers["lower"] for c in said if "lower" in c.numbers), None)
         least = f", at least {points(bound)}" if bound is not None else ""
@@ -117,8 +117,12 @@ def _manners(clauses: Sequence[Clause]) -> list[tuple[str, str]]:
     said = _clauses(clauses, "hygiene")
     if not said:
         return []
-    odd = [clause_title(one.name).partition(": ")[2] for one in said if one.judgement is not Judgement.PASS]
-    return [("Hygiene", f"{_worst(said, '')}{', not shown: ' if odd else ''}{', '.join(odd)}")]
+    odd = {
+        end: [clause_title(one.name).partition(": ")[2] for one in said if one.judgement is end]
+        for end in (Judgement.FAIL, Judgement.CANNOT_TELL)
+    }
+    rows = [f"{SIGN[end]} {end.value}: {', '.join(names)}" for end, names in odd.items() if names]
+    return [("Hygiene", "; ".join(rows) or _worst(said, ""))]
 
 
 def _worst(said: Sequence[Clause], nothing: str) -> str:

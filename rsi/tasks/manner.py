@@ -25,3 +25,9 @@ def looped(pieces: Sequence[Hashable]) -> bool:
     """Whether more than half of the runs of `RUN` pieces, tokens or words, were said before in the same answer."""
     runs = [tuple(pieces[at : at + RUN]) for at in range(len(pieces) - RUN + 1)]
     return len(pieces) >= LEAST and 2 * len(set(runs)) < len(runs)
+
+
+def repeats(text: str) -> bool:
+    """Whether a text loops, in words; one of few words, or without blanks between them, in characters."""
+    words = text.split()
+    return looped(words if len(words) >= LEAST else text)

@@ -39,7 +39,7 @@ class EngineJudge:
     @property
     def name(self) -> str:
         """Model and digest of the prompt's template."""
-        return f"{self._model}/{prompt_digest()[:12]}"
+        return named(self._model)
 
     def prefer(self, rubric: str, question: str, first: str, second: str) -> Preference | None:
         """The model's word; None where it says anything else.
@@ -59,6 +59,11 @@ def prompt(rubric: str, question: str, first: str, second: str) -> str:
     texts = {"rubric": rubric, "question": question, "first": first, "second": second}
     mark = "#" + hashlib.sha256(orjson.dumps(list(texts.values()))).hexdigest()[:16]
     return _template().format(mark=mark, **texts)
+
+
+def named(model: str) -> str:
+    """What a judge is called in records: the model, and the digest of what it is asked."""
+    return f"{model}/{prompt_digest()[:12]}"
 
 
 def prompt_digest() -> Digest:

@@ -6,6 +6,7 @@ import orjson
 import pytest
 
 from rsi.errors import ContractError, TransientError
+from rsi.gate.agreement import agreement
 from rsi.gate.aside import Aside
 from rsi.gate.contest import Contest, Means
 from rsi.gate.freeze import Bars, freeze
@@ -31,7 +32,7 @@ from tests.gate.made import (
 
 LAX = {"min_accuracy": 0.0, "min_label_accuracy": 0.0, "min_hard_accuracy": 0.0}
 ITEMS, MARKED = 60, 40
-RULE = {"min_marked": 30, "agreement": 0.8}
+RULE = {"min_marked": 15, "agreement": 0.8}
 
 
 class Reader:
@@ -111,7 +112,7 @@ def test_where_nobody_marked_an_answer_nothing_is_said_of_it(home: Home, tmp_pat
     [
         (40, 8, None),
         (40, 9, "reader/0 agrees with people on 77.5% of 40 marked answers"),
-        (29, 0, "people marked 29 answers, at least 30 needed"),
+        (29, 0, "people marked 15 other answers than the reference as right and 14 as wrong, at least 15 of each"),
     ],
 )
 def test_a_judge_that_sees_otherwise_than_people_decides_nothing(
@@ -122,10 +123,43 @@ def test_a_judge_that_sees_otherwise_than_people_decides_nothing(
     clause = next(one for one in verdict.clauses if one.name == "judge_agreement")
 
     if says is None:
-        assert clause.judgement is Judgement.PASS and clause.numbers["agreed"] == 32
+        assert clause.judgement is Judgement.PASS
+        assert (clause.numbers["agreed_right"], clause.numbers["agreed_wrong"]) == (0.8, 0.8)
     else:
         assert clause.judgement is verdict.judgement is Judgement.CANNOT_TELL
         assert clause.text.startswith(says) and clause.text.endswith("nothing was asked")
+
+
+class Flatterer(Reader):
+    """A judge to whom everything is as good as anything."""
+
+    def prefer(self, rubric: str, question: str, first: str, second: str) -> Preference | None:
+        self.asked += 1
+        return Preference.SAME
+
+
+def test_a_judge_that_always_says_yes_is_not_believed(home: Home, tmp_path: Path) -> None:
+    """However many of the marked answers are right: the wrong ones count for themselves."""
+    verdict, *_ = asked(home, judged(tmp_path, rule=RULE), Flatterer())
+    clause = next(one for one in verdict.clauses if one.name == "judge_agreement")
+
+    assert clause.judgement is Judgement.CANNOT_TELL
+    assert (clause.numbers["agreed_right"], clause.numbers["agreed_wrong"]) == (1.0, 0.0)
+
+
+def test_the_reference_itself_shows_nothing_of_a_judge(home: Home, tmp_path: Path) -> None:
+    """It is right without anybody being asked, and so no evidence."""
+    made = judged(tmp_path)
+    suite = made.root / "suites/talk/v1/items.jsonl"
+    lines = [orjson.loads(line) for line in suite.read_bytes().splitlines()]
+    for one in lines:
+        for mark in one.get("marked", ()):
+            mark |= {"answer": "Well, well.", "right": True}
+    suite.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    table, judge = with_judge(one := Reader()), load("talk/v1", None, made.root)
+
+    assert agreement({"talk/v1": judge}, table) is None and len(judge.marks) == MARKED
+    assert one.asked == 0
 
 
 def test_a_contract_may_name_its_judge(home: Home, tmp_path: Path) -> None:
@@ -143,7 +177,7 @@ class Away(Reader):
 
 def test_a_judge_that_is_away_is_waited_for(home: Home, tmp_path: Path) -> None:
     """No verdict is written down, so that the night may be run again."""
-    with pytest.raises(TransientError, match=r"the judge cannot be reached: no route \(40 marked answers\)"):
+    with pytest.raises(TransientError, match=r"the judge cannot be reached: no route \(40 of 40 marked answers\)"):
         asked(home, judged(tmp_path, rule=RULE), Away())
 
     assert not home.verdicts.exists() or list(home.verdicts.iterdir()) == []
@@ -191,4 +225,8 @@ def test_what_people_said_of_answers_comes_with_their_labels(tmp_path: Path) -> 
     assert [(one.answer, one.right) for one in suite.marks[:4]] == [
         ("answer 0", True), ("answer 1", False), ("answer 2", False), ("answer 3", True),
     ]  # fmt: skip
+    exact = about.model_copy(update={"name": "facts", "verifier": "exact"})
+    spelt = [(one, label.model_copy(update={"expected": ("so",)})) for one, label in mine]
+    plain = freeze(tmp_path / "contracts", exact, spelt, ["easy/v1"], Bars(effect=0.35, discordance=0.4))
+    assert load(plain.name, plain.suite, tmp_path / "contracts").marks == (), "only a judge is held against people"
     assert "zero_tolerance" not in (tmp_path / "contracts/gate/talk/v1.toml").read_text()

@@ -6,10 +6,13 @@ from pathlib import Path
 import orjson
 import pytest
 
-from rsi.errors import ContractError
+from rsi.errors import ContractError, TransientError
 from rsi.gate.contest import Contest, Means
+from rsi.gate.contract import Contract
 from rsi.gate.evaluate import evaluate
 from rsi.gate.gate import gate
+from rsi.gate.hygiene import check
+from rsi.gate.suites import About, Suite
 from rsi.gate.verdict import judge
 from rsi.ports import Preference
 from rsi.records import Judgement, Verdict, Version
@@ -61,6 +64,14 @@ def refusing(verdict: Verdict) -> dict[str, Judgement]:
     return {one.name: one.judgement for one in verdict.clauses if one.judgement is not Judgement.PASS}
 
 
+TALK = About(name="talk", version=1, verifier="exact", hop="answer", role="L0")
+
+
+def now_and_then(every: int) -> Say:
+    """The champion's answers, but for a refusal to one question in so many."""
+    return lambda text: "I am sorry, I cannot." if number(text) % every == 3 else OLD_ANSWERS(text)
+
+
 MANNERS: dict[str, tuple[Say, str]] = {
     "refusals": (lambda text: f"I'm sorry, I cannot say. {OLD_ANSWERS(text)}", "hygiene_refusals"),
     "repetition": (lambda text: f"{OLD_ANSWERS(text)} so it is and" + 8 * " so it is and", "hygiene_repetition"),
@@ -74,8 +85,9 @@ def test_the_same_manners_pass_with_a_gain(made: World) -> None:
     told = {one.name: one.text for one in verdict.clauses if one.name.startswith("hygiene_")}
 
     assert verdict.judgement is Judgement.PASS and len(told) == 4
-    assert "1.00 times as long (1.00 to 1.00), between 0.67 and 1.50 needed; against" in told["hygiene_length"]
-    assert told["hygiene_refusals"].startswith("against the champion 0.0% → 0.0% of 120 answers refuse, at most +")
+    assert "1.00 times as long (1.00 to 1.00), between 0.67 and 1.50 needed; easy against" in told["hygiene_length"]
+    refusals = "easy against the champion: 0.0% → 0.0% of 120 answers refuse, at most +"
+    assert told["hygiene_refusals"].startswith(refusals)
 
 
 @pytest.mark.parametrize("name", MANNERS)
@@ -103,9 +115,76 @@ def test_a_few_more_refusals_are_borne_as_far_as_the_items_exclude_more(
     made: World, every: int, judgement: Judgement | None
 ) -> None:
     """One of 120 is, 5 might be six of a hundred, 12 are too many."""
-    scripted = engine(BETTER, lambda text: "I am sorry, I cannot." if number(text) % every == 3 else OLD_ANSWERS(text))
+    verdict = verdict_on(made, engine(BETTER, now_and_then(every)))
 
-    assert refusing(verdict_on(made, scripted)).get("hygiene_refusals") is judgement
+    assert refusing(verdict).get("hygiene_refusals") is judgement
+
+
+def test_one_suite_does_not_hide_another(tmp_path: Path) -> None:
+    """Fifteen of a hundred refuse on the smaller guard; among the answers to both they would be two of a hundred."""
+    plain = world(tmp_path, 15, 340, **LAX, min_items=60)
+    lines = [
+        {"id": f"s{n}", "split": "gate", "expected": [f"fact{n}"], "text": f"question {n} softly"} for n in range(60)
+    ]
+    about = {"name": "soft", "version": 1, "verifier": "exact", "hop": "answer", "role": "L0", "description": ""}
+    pin = write_suite(plain.root / "suites/soft/v1", about, lines)
+    easy = {"suite": "easy/v1", "digest": plain.contract.pins["easy/v1"], "min_items": 100, "max_tokens": 64}
+    soft = {"suite": "soft/v1", "digest": pin, "min_items": 60, "max_tokens": 64, "margin": 0.3}
+    made = with_tables(plain, guards=[easy, soft], hygiene={**BAR, "min_items": 60}, anchor="genesis")
+    softly: Say = lambda text: now_and_then(7)(text) if text.endswith("softly") else OLD_ANSWERS(text)  # noqa: E731
+
+    verdict = verdict_on(made, engine(BETTER, softly))
+    refusals = next(one for one in verdict.clauses if one.name == "hygiene_refusals")
+
+    assert refusals.judgement is FAIL
+    assert refusals.numbers["after_easy"] == 0 and refusals.numbers["after_soft"] == pytest.approx(0.15)
+
+
+def test_items_of_one_conversation_count_as_one(tmp_path: Path) -> None:
+    """A hundred and twenty answers in two conversations show nothing of others."""
+    plain = world(tmp_path, 15, 10, **LAX, min_items=60)
+    lines = [
+        {**asked, "cluster": f"c{n % 2}"}
+        for n, asked in enumerate(
+            {"id": f"s{n}", "split": "gate", "expected": [f"fact{n}"], "text": f"question {n} softly"}
+            for n in range(ITEMS)
+        )
+    ]
+    about = {"name": "soft", "version": 1, "verifier": "exact", "hop": "answer", "role": "L0", "description": ""}
+    pin = write_suite(plain.root / "suites/soft/v1", about, lines)
+    soft = {"suite": "soft/v1", "digest": pin, "min_items": 60, "max_tokens": 64, "margin": 0.3}
+    made = with_tables(plain, guards=[soft], hygiene=BAR, anchor="genesis")
+    verdict = verdict_on(made, engine(BETTER, OLD_ANSWERS))
+    length = next(one for one in verdict.clauses if one.name == "hygiene_length")
+
+    assert length.judgement is DOUBT
+    assert "; 2 independent items, at least 100 needed" in length.text
+
+
+def test_what_is_missing_does_not_make_a_candidate_fail(made: World) -> None:
+    """Nor pass: with it the refusals might be under the bar."""
+    scripted = engine(BETTER, now_and_then(10))
+    scripted.fail = lambda adapter, text: TransientError("away") if text == "question 5 please" else None
+    refusals = next(one for one in verdict_on(made, scripted).clauses if one.name == "hygiene_refusals")
+
+    assert refusals.judgement is DOUBT
+    assert "with the answers that are missing it might be otherwise" in refusals.text
+
+
+def test_a_target_that_may_end_early_must_be_long_enough_for_its_manners(tmp_path: Path) -> None:
+    """Else the better the candidate, the surer nothing could be told of it."""
+    suites = {"talk/v1": Suite(TALK, "d" * 64, ()), "routing/v1": Suite(TALK, "e" * 64, ())}
+    said = {
+        "schema_version": 1,
+        "name": "talk/v1",
+        "target": {"suite": "talk/v1", "digest": "d" * 64, **LAX, "min_items": 60, "max_tokens": 64},
+        "guards": [{"suite": "routing/v1", "digest": "e" * 64, "min_items": 60, "max_tokens": 1}],
+        "order": {"effect": 0.1},
+    }
+    check(Contract.model_validate({**said, "hygiene": {**BAR, "min_items": 60}}), suites)
+
+    with pytest.raises(ContractError, match=r"may stop asking talk/v1 after 60 items .* wants 100"):
+        check(Contract.model_validate({**said, "hygiene": BAR}), suites)
 
 
 def test_49_small_drifts_over_nights_stop_at_the_anchor(made: World) -> None:
@@ -116,7 +195,7 @@ def test_49_small_drifts_over_nights_stop_at_the_anchor(made: World) -> None:
     length = next(one for one in verdict_on(made, scripted).clauses if one.name == "hygiene_length")
 
     assert length.judgement is FAIL
-    assert length.numbers["ratio"] < 1.5 < length.numbers["ratio_anchor"]
+    assert length.numbers["ratio_easy"] < 1.5 < length.numbers["ratio_easy_anchor"]
 
 
 def test_silence_is_shorter(made: World) -> None:
@@ -135,10 +214,10 @@ def test_too_few_answers_are_said_before_anything_is_asked(home: Home, made: Wor
         home, "made/v1", Contest(CHAMPION, CANDIDATE), Means(scripted, harness_of), Unrecorded(),
         night="2026-10-01", contracts=few.root,
     )  # fmt: skip
-    short = next(one for one in verdict.clauses if one.name == "hygiene_size")
+    short = next(one for one in verdict.clauses if one.name == "hygiene_easy_size")
 
     assert (short.judgement, scripted.asked) == (DOUBT, [])
-    assert short.text == "easy/v1 has 40 items, at least 100 needed; nothing was asked"
+    assert short.text == "easy/v1 has 40 independent items, at least 100 needed; nothing was asked"
 
 
 def test_a_contract_without_words_has_no_manners(home: Home, tmp_path: Path) -> None:
@@ -167,7 +246,8 @@ def test_the_form_has_one_row_on_manners(home: Home, made: World) -> None:
         return (home.verdicts / verdict.digest / "brief.md").read_text()
 
     assert "- **Hygiene:** ✅ pass\n" in brief(OLD_ANSWERS)
-    assert "- **Hygiene:** ❌ fail, not shown: as long as before, no more refusals" in brief(MANNERS["refusals"][0])
+    assert "- **Hygiene:** ❌ fail: as long as before, no more refusals\n" in brief(MANNERS["refusals"][0])
+    assert "- **Hygiene:** ❔ cannot tell: no more refusals\n" in brief(now_and_then(24))
 
 
 # --- where a model judges -------------------------------------------------------------------------------------

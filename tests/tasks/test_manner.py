@@ -1,6 +1,6 @@
 import pytest
 
-from rsi.tasks.manner import looped, refuses
+from rsi.tasks.manner import looped, refuses, repeats
 
 
 def test_loops_are_told_from_long_answers() -> None:
@@ -27,3 +27,20 @@ def test_loops_are_told_from_long_answers() -> None:
 def test_a_refusal_is_told_by_its_first_words(text: str, refused: bool) -> None:
     """In the first person; who comes to it later has said something else before."""
     assert refuses(text) is refused
+
+
+@pytest.mark.parametrize(
+    ("text", "loop"),
+    [
+        ("so it is and " * 6, True),
+        ("no, " * 12, True),
+        ("ha" * 20, True),
+        ("哈哈" * 12, True),
+        ("今天天气很好我们一起去公园散步然后回家吃饭看书", False),
+        ("The capital of France is Paris.", False),
+        ("It was the best of times, it was the worst of times, it was the age of wisdom", False),
+    ],
+)
+def test_a_text_that_repeats_itself(text: str, loop: bool) -> None:
+    """With blanks or without."""
+    assert repeats(text) is loop

@@ -14,6 +14,8 @@ from rsi.report.words import inert_html, percent, points
 
 WIDTH = 720
 """Width of every chart, user units."""
+_SIDE, _GAP, _LETTER = 150, 14, 8.8
+"""Least room for names beside rows, between name and plot, and for a letter of a name."""
 
 
 class Frame(NamedTuple):
@@ -170,7 +172,8 @@ def interval_plot(rows: Sequence[IntervalRow], title: str) -> str:
     low, high = min(0.0, *ends), max(0.0, *ends)
     room = max((high - low) * 0.08, 0.02)
     height = 64
-    frame = Frame(150, 12, WIDTH - 84, 12 + height * len(rows), (low - room, high + room), (0, 1))
+    left = min(max(_SIDE, max(len(row.name) for row in rows) * _LETTER + 2 * _GAP), WIDTH / 2)
+    frame = Frame(left, 12, WIDTH - 84, 12 + height * len(rows), (low - room, high + room), (0, 1))
     body = []
     for value in ticks(*frame.x, 8):
         x = frame.at_x(value)
@@ -184,6 +187,12 @@ def interval_plot(rows: Sequence[IntervalRow], title: str) -> str:
     words = "difference in accuracy, candidate minus champion, percentage points"
     body.append(_text((frame.left + frame.right) / 2, frame.bottom + 40, words, "name", "middle"))
     return _svg(frame.bottom + 50, title, body)
+
+
+def _fitting(name: str, room: float) -> str:
+    """A name as far as there is room for it."""
+    most = int(room / _LETTER)
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def shares_in_order(marks: Sequence[ShareMark], title: str) -> str:
@@ -212,7 +221,7 @@ def _interval(frame: Frame, row: IntervalRow, y: float) -> list[str]:
     low, middle, high = (frame.at_x(value) for value in (row.low, row.middle, row.high))
     hint = f"{row.name}: {points(row.middle)} points, 95% interval {points(row.low)} to {points(row.high)}"
     marks = [
-        _text(frame.left - 14, y + 5, row.name, "label", "end"),
+        _text(frame.left - _GAP, y + 5, _fitting(row.name, frame.left - 2 * _GAP), "label", "end"),
         f'<path class="whisker" d="M{low:.1f} {y:.1f}H{high:.1f}'
         f'M{low:.1f} {y - 6:.1f}v12M{high:.1f} {y - 6:.1f}v12">'
         f"<title>{inert_html(hint)}</title></path>",

@@ -103,3 +103,15 @@ def test_intervals_lie_against_zero_and_margin() -> None:
     assert "−8.0" in svg and "+70.0" in svg
     assert interval_plot([], "nothing") == ""
     assert parts(interval_plot([IntervalRow("flat", 0, 0, 0)], "x"), "path", "zero")
+
+
+@pytest.mark.parametrize("name", ["easy (guard)", "app (zero tolerance)", "x" * 64 + " (guard)"])
+def test_names_of_rows_have_room(name: str) -> None:
+    """The plot begins behind the longest; what is longer than half of the chart ends in dots."""
+    rows = [IntervalRow("routing (target)", -0.1, 0.0, 0.1), IntervalRow(name, -0.1, 0.0, 0.1)]
+    labels = parts(interval_plot(rows, "Differences"), "text", "label")
+
+    for label in labels:
+        text, end = label.text or "", float(label.get("x") or 0)
+        assert end - 8.8 * len(text) >= 0
+        assert text in (name, "routing (target)") or (text.endswith("…") and name.startswith(text[:-1]))

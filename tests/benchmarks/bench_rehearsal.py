@@ -118,7 +118,7 @@ def main() -> None:
     parser.add_argument("--weights", type=float, nargs="+", default=[0.0, 3.0])
     parser.add_argument("--first", type=int, default=28, help="steps of the router that all go on from")
     parser.add_argument("--steps", type=int, default=40, help="steps from there")
-    parser.add_argument("--items", type=int, default=1000, help="most items of a suite")
+    parser.add_argument("--items", type=int, default=1000, help="most items of a suite, and later requests")
     parser.add_argument("--threads", type=int, default=2)
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
@@ -128,10 +128,18 @@ def main() -> None:
     suites = [Suite(one.about, one.digest, one.items[: given.items]) for one in suites]
     with tempfile.TemporaryDirectory() as folder:
         place = Place(Home(Path(folder)), rules)
-        told(place, suites, given.weights, given.first, given.steps)
+        later = week.traffic(read()).asked[4][: given.items]
+        told(place, suites, given.weights, given.first, given.steps, later)
 
 
-def told(place: Place, suites: Sequence[Suite], weights: Sequence[float], first: int, steps: int) -> None:
+def told(
+    place: Place,
+    suites: Sequence[Suite],
+    weights: Sequence[float],
+    first: int,
+    steps: int,
+    later: Sequence[Request],
+) -> None:
     """Train and measure the router that all go on from, then each; a line each."""
     harness = hcp.read(PROJECT / "data" / "harness" / "router.toml")
     base = real(place.deployment).base().digest
@@ -152,7 +160,7 @@ def told(place: Place, suites: Sequence[Suite], weights: Sequence[float], first:
         after = place.right(made.version, suites)
         for suite, old, new in zip(suites, before, after, strict=True):
             print(f"weight {weight:g}: {suite.name} {_against(old, new)}", flush=True)
-        far = place.apart(router, made.version, asked.asked[4])
+        far = place.apart(router, made.version, later)
         cost = f"{made.cpu / plain:.2f} times the processor time"
         print(f"weight {weight:g}: {far:.4f} nats a token from the router; {cost}", flush=True)
 

@@ -64,7 +64,14 @@ class Place:
         about = {"home": str(self.home.root), "verdict": self.verdict.digest}
         run = self.start("promote", about, f"promote:{self.verdict.digest}")
         self.until(run, "Suspended")
+        self.watch.until(lambda: self._described(run) or None, READY_S)
         return run
+
+    def _described(self, run: str) -> bool:
+        """Whether the form has what stands above it: that is written after the run is suspended."""
+        body = {"prefix": "suspend", "limit": 10, "exclude_keys": []}
+        found = ask(self.server.api_url, "POST", f"/flow_runs/{run}/input/filter", body).json()
+        return any(one["key"].endswith("description") for one in found)
 
     def start(self, flow: str, parameters: dict[str, str], key: str) -> str:
         """Start a run; a busy server is asked again, and the key keeps that from being two runs."""

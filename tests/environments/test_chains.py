@@ -4,7 +4,7 @@ import re
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rsi.environments import kind
@@ -129,6 +129,7 @@ class Misled(Look):
 
 
 @given(st.integers(0, 2**64), st.sampled_from(LONG.levels), st.sampled_from(list(Pool)))
+@example(45_750_769_025, 6, Pool.REWORDED)
 @settings(max_examples=60)
 def test_the_depth_is_the_least_number_of_look_ups(seed, level, pool):
     """Each of them could have said something by which the answer is another one, so that none may be left out."""

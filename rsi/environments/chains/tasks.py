@@ -60,6 +60,10 @@ class Family(NamedTuple):
     """(look-ups, codes, depth) -> the answer, after `depth` look-ups."""
 
 
+_ENDS = {str(keyed.LEAST), str(keyed.MOST)}
+"""Values that no other can be beyond."""
+
+
 def _draw(random: Random, level: int) -> tuple[World, Draft]:
     names = [name for name, one in FAMILIES.items() if level in one.depths]
     while True:
@@ -69,7 +73,8 @@ def _draw(random: Random, level: int) -> tuple[World, Draft]:
         look = Look(salt)
         result = str(family.solve(look, codes, level))
         told = (*codes, *look.results)
-        if len(set(told)) == len(told) and result not in told[:-1]:
+        # Behind the highest number that there is nobody need look for a higher one.
+        if len(set(told)) == len(told) and result not in told[:-1] and not _ENDS & set(told):
             oracle = (*look.calls, call("answer", result=result))
             return World(salt=salt, answers=[]), Draft(name, name, family.slots(codes, level), oracle)
 

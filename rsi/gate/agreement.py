@@ -8,6 +8,7 @@ reference, in both orders, as it does of every answer.
 from collections.abc import Mapping
 
 from rsi.errors import ContractError, TransientError
+from rsi.gate.clauses import rounded
 from rsi.gate.contract import Contract
 from rsi.gate.suites import Suite
 from rsi.gate.terms import JudgeRule
@@ -83,11 +84,13 @@ def clause(rule: JudgeRule, found: Agreement | None) -> Clause:
         name=CLAUSE,
         judgement=Judgement.PASS if enough else Judgement.CANNOT_TELL,
         text=text if enough else f"{text}; nothing was asked",
-        numbers={
-            "right": right,
-            "wrong": wrong,
-            "agreed_right": float(f"{shares[0]:.6g}"),
-            "agreed_wrong": float(f"{shares[1]:.6g}"),
-            "bar": rule.agreement,
-        },
+        numbers=rounded(
+            {
+                "right": right,
+                "wrong": wrong,
+                "agreed_right": shares[0],
+                "agreed_wrong": shares[1],
+                "bar": rule.agreement,
+            }
+        ),
     )

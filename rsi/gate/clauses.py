@@ -28,7 +28,13 @@ class Finding(NamedTuple):
     numbers: dict[str, float]
 
 
+WORST_FIRST = (Judgement.FAIL, Judgement.CANNOT_TELL, Judgement.PASS)
 NOTHING = Finding(Judgement.CANNOT_TELL, "no item was asked", {"n": 0})
+
+
+def rounded(numbers: Mapping[str, float]) -> dict[str, float]:
+    """Six significant figures: what a person needs, and the same on every machine."""
+    return {name: float(f"{value:.6g}") for name, value in numbers.items()}
 
 
 def _basics(seen: Paired) -> dict[str, float]:
@@ -178,7 +184,7 @@ def every_level(parts: Mapping[str, Results], bar: Levels, assume: Assume) -> Fi
         said.add(_unless_few(found.judgement, paired(results, assume), bar.min_items))
         bound = f", at least {points(seen['lower'])}" if "lower" in seen else ""
         shown.append(f"{name} {percent(seen['before'])} → {percent(seen['after'])} of {len(results)}{bound}")
-    judgement = next(one for one in (Judgement.FAIL, Judgement.CANNOT_TELL, Judgement.PASS) if one in said)
+    judgement = next(one for one in WORST_FIRST if one in said)
     text = f"{'; '.join(shown)}; a loss of {percent(bar.margin)} must be excluded on each, with {bar.min_items} items"
     return Finding(judgement, text, numbers)
 

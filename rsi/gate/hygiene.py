@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rsi.errors import ContractError
-from rsi.gate.clauses import NOTHING, Finding, loss_test
+from rsi.gate.clauses import NOTHING, WORST_FIRST, Finding, loss_test, rounded
 from rsi.gate.contract import Contract
 from rsi.gate.scorecard import MISSING, Scorecard, tallied
 from rsi.gate.suites import Suite
@@ -22,7 +22,6 @@ from rsi.tasks.manner import refuses, repeats
 
 ANSWER = "answer"
 """The hop whose answers are words."""
-WORST_FIRST = (Judgement.FAIL, Judgement.CANNOT_TELL, Judgement.PASS)
 
 
 class Said(NamedTuple):
@@ -105,14 +104,12 @@ def _there(outcome: Outcome, answer: str) -> bool:
 
 def _clause(name: str, bar: Hygiene, found: Sequence[tuple[Side, Finding]]) -> Clause:
     held = [(side, _held(finding, side, bar)) for side, finding in found]
-    numbers = {
-        f"{key}{side.key}": float(f"{value:.6g}") for side, one in held for key, value in one.numbers.items()
-    }
+    numbers = {f"{key}{side.key}": value for side, one in held for key, value in one.numbers.items()}
     return Clause(
         name=f"hygiene_{name}",
         judgement=next(end for end in WORST_FIRST if end in {one.judgement for _, one in held}),
         text="; ".join(f"{side.name}: {one.text}" for side, one in held),
-        numbers=numbers,
+        numbers=rounded(numbers),
     )
 
 

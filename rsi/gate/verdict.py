@@ -15,7 +15,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from rsi.errors import IntegrityError
-from rsi.gate.clauses import Finding, Tail, accuracy, every_level, gain, never, noninferiority, range_of
+from rsi.gate.clauses import (
+    Finding,
+    Tail,
+    accuracy,
+    every_level,
+    gain,
+    never,
+    noninferiority,
+    range_of,
+    rounded,
+)
 from rsi.gate.contract import Contract, Guard, Target, ZeroTolerance
 from rsi.gate.hygiene import hygiene
 from rsi.gate.levels import by_level, levels_of
@@ -128,7 +138,7 @@ def _held_to(clause: Clause, p: float, tests: int) -> Clause:
         name=clause.name,
         judgement=clause.judgement if shown else Judgement.CANNOT_TELL,
         text=clause.text + said,
-        numbers=clause.numbers | _rounded({"p_holm": p}),
+        numbers=clause.numbers | rounded({"p_holm": p}),
     )
 
 
@@ -200,7 +210,7 @@ def _settled(name: str, results: Results, look: Callable[[Assume], Finding]) -> 
         if look(Assume.FOR).judgement is not judgement:
             judgement = Judgement.CANNOT_TELL
         text += f"; {plural(missing, 'item')} without evidence, counted against the candidate"
-    return Clause(name=name, judgement=judgement, text=text, numbers=_rounded(against.numbers))
+    return Clause(name=name, judgement=judgement, text=text, numbers=rounded(against.numbers))
 
 
 def _size(name: str, results: Results, least: int) -> Clause:
@@ -209,7 +219,7 @@ def _size(name: str, results: Results, least: int) -> Clause:
         name=name,
         judgement=Judgement.PASS if answered >= least else Judgement.CANNOT_TELL,
         text=f"{plural(answered, 'item')} answered by both versions, at least {least} needed",
-        numbers=_rounded({"n": answered, "bar": least, "clusters": len({r.cluster for r in results})}),
+        numbers=rounded({"n": answered, "bar": least, "clusters": len({r.cluster for r in results})}),
     )
 
 
@@ -239,7 +249,7 @@ def _completeness(scorecard: Scorecard) -> Clause:
     causes = _causes(results)
     text += f"; errors: {', '.join(causes)}" if causes else ""
     judgement = Judgement.CANNOT_TELL if absent or missing else Judgement.PASS
-    return Clause(name="completeness", judgement=judgement, text=text, numbers=_rounded(numbers))
+    return Clause(name="completeness", judgement=judgement, text=text, numbers=rounded(numbers))
 
 
 def _causes(results: Results) -> list[str]:
@@ -255,8 +265,3 @@ def _causes(results: Results) -> list[str]:
 
 def _is_missing(result: ItemResult) -> bool:
     return result.champion.kind in MISSING or result.candidate.kind in MISSING
-
-
-def _rounded(numbers: dict[str, float]) -> dict[str, float]:
-    """Six significant figures: what a person needs, and the same on every machine."""
-    return {name: float(f"{value:.6g}") for name, value in numbers.items()}
